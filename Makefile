@@ -1,0 +1,72 @@
+# Two commands do all the set-up on a fresh machine:
+#   make probe    the main job, live, on the embedded model
+#   make test     every check that needs no accelerator
+PYTHON ?= python3
+VENV := .venv
+CORE := .venv-core
+BIN := $(VENV)/bin
+RUNS := build/probe
+STUDY ?= protocol
+ID = $(shell sed -n 's/^id = "\(.*\)"/\1/p' studies/native_seam/$(STUDY).toml)
+
+.PHONY: setup probe test lint types bench replay core-replay conformance train format clean
+
+setup: $(VENV)/.installed
+
+$(VENV)/.installed: pyproject.toml requirements/embedded.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -r requirements/embedded.txt
+	$(BIN)/python -m pip install --quiet -e '.[transformers,approval]' --group dev
+	touch $@
+
+# Freeze the study, then one pytest invocation per step until the ladder is terminal: nothing advances by itself.
+probe: setup
+	rm -rf $(RUNS)/$(ID)
+	$(BIN)/gatepost freeze studies/native_seam/$(STUDY).toml --into $(RUNS)
+	until $(BIN)/gatepost status $(RUNS)/$(ID) --done > /dev/null; do \
+		$(BIN)/pytest -q -m cpu $(RUNS)/$(ID) --gatepost-live || exit 1; \
+	done
+	$(BIN)/gatepost replay $(RUNS)/$(ID)
+
+test: setup lint types core-replay
+	$(BIN)/pytest -m "not gpu" tests
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+format: setup
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+# The archive in the repository, replayed with everything installed.
+replay: setup
+	$(BIN)/pytest -q -m cpu receipts
+
+# The same with the core alone: no torch, no transformers, no vllm, no tokenizer.
+core-replay: $(CORE)/.installed
+	$(CORE)/bin/pytest -q -m cpu receipts
+
+$(CORE)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(CORE)
+	$(CORE)/bin/python -m pip install --quiet --upgrade pip
+	$(CORE)/bin/python -m pip install --quiet -e .
+	touch $@
+
+# Published evidence lives outside the project: make conformance ARCHIVE=path/to/archive
+conformance: setup
+	$(BIN)/python -m conformance $(ARCHIVE)
+
+bench: setup
+	$(BIN)/pytest bench --benchmark-only
+
+# Train the embedded model again, from nothing (CPU, minutes, seeded).
+train: setup
+	$(BIN)/python models/tiny_thinker/train.py
+
+clean:
+	rm -rf build dist $(CORE) .pytest_cache .mypy_cache .ruff_cache .hypothesis

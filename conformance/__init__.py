@@ -1,0 +1,1 @@
+"""Conformance with published evidence that stays outside the project."""

@@ -1,0 +1,1 @@
+"""Preregistered gates on LLM inference experiments. See README.md; importing this starts and changes nothing."""

@@ -1,0 +1,128 @@
+"""The command line: freeze, plan, status, replay, import. Live steps run under pytest."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from gatepost.errors import GatepostError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command. Returns the exit status: 0 done, 1 refused, unfaithful or unfinished, 2 wrong usage."""
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.command(options))
+    except GatepostError as error:
+        print(f"gatepost: {error}", file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="gatepost", description="Preregistered gates on LLM inference experiments.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    freeze = _add(commands, "freeze", _freeze, "freeze a draft (TOML) into a new archive")
+    freeze.add_argument("draft", type=Path)
+    freeze.add_argument("--into", type=Path, default=Path("receipts"), help="folder of archives (default: receipts)")
+
+    plan = _add(commands, "plan", _plan, "check a draft and show what it would take, without freezing it")
+    plan.add_argument("draft", type=Path)
+
+    status = _add(commands, "status", _status, "show where the ladder stands and the one next step")
+    status.add_argument("archive", type=Path)
+    status.add_argument("--log", action="store_true", help="the whole history")
+    status.add_argument("--done", action="store_true", help="exit with 0 only if the ladder is terminal")
+
+    replay = _add(commands, "replay", _replay, "recompute every verdict from the evidence and compare")
+    replay.add_argument("archive", type=Path)
+    replay.add_argument("--json", action="store_true", help="every recomputed check, as JSON")
+    replay.add_argument("--root", help="catalog root that was noted elsewhere, such as in a paper")
+
+    import_ = _add(commands, "import", _import, "turn a published run into an archive that replays")
+    import_.add_argument("source", type=Path, help="folder of the published experiment")
+    import_.add_argument("--into", type=Path, default=Path("receipts"), help="folder of archives (default: receipts)")
+    return parser
+
+
+def _add(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, command: object, text: str
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
+    parser.set_defaults(command=command)
+    if name in ("freeze", "plan", "replay", "status"):
+        parser.add_argument("--gates", type=Path, action="append", default=[], help="folder with gates of your own")
+        parser.add_argument("--studies", type=Path, action="append", default=[], help="folder with your task domains")
+    return parser
+
+
+def _freeze(options: argparse.Namespace) -> int:
+    from gatepost.archive import Archive
+    from gatepost.freeze import plan
+    from gatepost.gatefiles import Gates
+
+    frozen = plan(options.draft, gates=Gates(_gates(options)), studies=_studies(options))
+    options.into.mkdir(parents=True, exist_ok=True)
+    archive = Archive.create(options.into, frozen)
+    print(f"frozen: {archive.root}\nprotocol: {archive.protocol.digest}")
+    return 0
+
+
+def _plan(options: argparse.Namespace) -> int:
+    from gatepost.freeze import plan
+    from gatepost.gatefiles import Gates
+    from gatepost.status import plan_text
+
+    gates = Gates(_gates(options))
+    print(plan_text(plan(options.draft, gates=gates, studies=_studies(options)), gates))
+    return 0
+
+
+def _status(options: argparse.Namespace) -> int:
+    from gatepost.archive import Archive
+    from gatepost.ladder import audit
+    from gatepost.status import status_text
+
+    archive = Archive(options.archive)
+    print(status_text(archive, log=options.log))
+    return 0 if not options.done or audit(archive.protocol, archive.judgements()).terminal else 1
+
+
+def _replay(options: argparse.Namespace) -> int:
+    import json
+
+    from gatepost.archive import find_archives
+    from gatepost.gatefiles import Gates
+    from gatepost.replay import replay
+    from gatepost.report import replay_text
+
+    gates, faithful = Gates(_gates(options)), True
+    for root in find_archives(options.archive):
+        result = replay(root, gates=gates, studies=_studies(options), expected_root=options.root)
+        print(json.dumps(result.to_json(), indent=1, ensure_ascii=False) if options.json else replay_text(result))
+        faithful &= result.faithful
+    return 0 if faithful else 1
+
+
+def _import(options: argparse.Namespace) -> int:
+    from gatepost.audit.native_seam import import_run
+
+    archive = import_run(options.source, options.into)
+    print(f"imported: {archive.root}\nprotocol: {archive.protocol.digest}")
+    return 0
+
+
+def _gates(options: argparse.Namespace) -> list[Path]:
+    """Own gate folders: those named, else ``./gates``; the shipped ones are always there."""
+    from gatepost import bundled
+
+    folders: list[Path] = options.gates or [Path("gates")]
+    return [folder for folder in folders if folder.is_dir() and folder.resolve() != bundled.folder("gates").resolve()]
+
+
+def _studies(options: argparse.Namespace) -> list[Path]:
+    return options.studies or [Path("studies")]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

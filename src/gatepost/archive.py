@@ -1,0 +1,269 @@
+"""One protocol's archive: a self-contained directory that only grows.
+
+    protocol.json              the frozen plan
+    bound/                     the files that it binds
+    log/0001.json …            what happened, chained
+    attempts/0002-selection/   an attempt that did not finish, with every id that was sampled
+    steps/selection/           an attempt that did: evidence, rows.json (its manifest), receipt.json
+    selection.json             which rung was selected, once that is decided
+    catalog.json               the digest of all of the above, the one file that is replaced
+
+A step is committed by one rename of its attempt's folder, so that half of one can never be taken for whole.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Self
+
+from gatepost import jsonfile, schema
+from gatepost.errors import DataError, IntegrityError, OrderError
+from gatepost.fingerprint import tree_root
+from gatepost.freeze import FrozenPlan
+from gatepost.journal import Clock, Event, Journal, utc_now
+from gatepost.ladder import Judgement, Step, audit, steps_of
+from gatepost.protocol import Protocol
+from gatepost.studyfiles import TaskDocument
+from gatepost.taskfile import read_tasks
+from gatepost.verdict import JSON
+
+FOLDERS = ("attempts", "bound", "log", "steps")
+CLOSING_EVENTS = ("refused", "failed", "finished")
+
+
+class Archive:
+    """The archive in one directory. Opening it reads the protocol; ``integrity.verify`` looks at everything."""
+
+    def __init__(self, root: Path, *, clock: Clock = utc_now) -> None:
+        self.root, self.clock = root, clock
+        path = root / "protocol.json"
+        data = jsonfile.read_bytes(path)
+        document = jsonfile.loads_canonical(data, source=str(path))
+        schema.validate(document, kind="protocol", source=str(path))
+        self.protocol = Protocol.from_json(document, digest=jsonfile.digest(data))
+        self.journal = Journal(root / "log", self.protocol.digest)
+
+    @classmethod
+    def create(cls, parent: Path, plan: FrozenPlan, *, clock: Clock = utc_now, event: str = "frozen") -> Self:
+        """Write a frozen plan as a new archive under ``parent``. Refuses if its name is taken."""
+        root = parent / plan.protocol.id
+        if root.exists():
+            raise IntegrityError(f"{root}: exists already; a frozen protocol is never overwritten, choose another id")
+        building = parent / f"{jsonfile.TEMPORARY_PREFIX}{plan.protocol.id}"
+        try:
+            for folder in FOLDERS:
+                (building / folder).mkdir(parents=True)
+        except FileExistsError:
+            raise IntegrityError(f"{building}: left by an interrupted freeze; remove it and freeze again") from None
+        for name, data in plan.bound.items():
+            jsonfile.write_new(building / "bound" / name, data)
+        jsonfile.write_new(building / "protocol.json", plan.data)
+        archive = cls(building, clock=clock)
+        archive.journal.append(event, at=clock(), detail=plan.protocol.digest)
+        archive.write_catalog()
+        building.rename(root)
+        jsonfile.sync_folder(parent)
+        return cls(root, clock=clock)
+
+    def tasks(self, split: str) -> list[TaskDocument]:
+        """The tasks of a split, from the bound file, its digest verified."""
+        path = self.protocol.splits[split]
+        return self._bound_tasks(path)
+
+    def parent_tasks(self, name: str) -> list[TaskDocument]:
+        """The tasks of a registered parent corpus."""
+        return self._bound_tasks(self.protocol.parents[name])
+
+    def _bound_tasks(self, name: str) -> list[TaskDocument]:
+        self.verify_bound(name)
+        return read_tasks(self.root / "bound" / name)
+
+    def verify_bound(self, name: str) -> None:
+        """Raise ``IntegrityError`` unless a bound file is the one that was frozen."""
+        entry = next(entry for entry in self.protocol.bound if entry.path == name)
+        path = self.root / "bound" / name
+        data = jsonfile.read_bytes(path)
+        found = hashlib.sha256(data).hexdigest()
+        if found != entry.sha256:
+            as_lf = hashlib.sha256(data.replace(b"\r\n", b"\n")).hexdigest()
+            hint = "; only line endings differ: mark frozen files as -text in .gitattributes and check out again"
+            raise IntegrityError(
+                f"{path}: SHA-256 is {found}, the protocol bound {entry.sha256}{hint * (as_lf == entry.sha256)}"
+            )
+
+    def step_folder(self, step: Step) -> Path:
+        """Where a finished step lies."""
+        return self.root / "steps" / str(step)
+
+    def finished_steps(self) -> list[Step]:
+        """Steps with a folder, in ladder order. A folder that names no possible step is refused."""
+        possible = {str(step): step for step in steps_of(self.protocol)}
+        names = {path.name for path in (self.root / "steps").iterdir()}
+        if strangers := sorted(names - set(possible)):
+            raise IntegrityError(f"{self.root / 'steps' / strangers[0]}: is not a step of protocol {self.protocol.id}")
+        return [step for name, step in possible.items() if name in names]
+
+    def receipt(self, step: Step) -> dict[str, JSON]:
+        """A step's receipt: canonical, schema valid, and for this protocol and step."""
+        path = self.step_folder(step) / "receipt.json"
+        receipt = jsonfile.read_canonical(path)
+        schema.validate(receipt, kind="receipt", source=str(path))
+        for field, expected in (("protocol", self.protocol.digest), ("step", step.to_json())):
+            if receipt[field] != expected:
+                raise IntegrityError(f"{path}: field {field} is {receipt[field]!r}, expected {expected!r}")
+        return dict(receipt)
+
+    def judgements(self) -> dict[Step, list[Judgement]]:
+        """What the receipts on record say."""
+        return {
+            step: [Judgement.from_json(document) for document in self.receipt(step)["judgements"]]
+            for step in self.finished_steps()
+        }
+
+    def attempt_folders(self) -> list[Path]:
+        """Folders of attempts that did not finish."""
+        return sorted((self.root / "attempts").iterdir())
+
+    def open_attempts(self, events: list[Event] | None = None) -> list[Event]:
+        """Attempts that were started and never closed: running now, or interrupted without a word."""
+        events = self.journal.read() if events is None else events
+        closed = {event.attempt for event in events if event.event in CLOSING_EVENTS}
+        return [event for event in events if event.event == "started" and event.attempt not in closed]
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the archive for one live invocation. Raises ``OrderError`` if another one holds it."""
+        descriptor = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+        except BlockingIOError:
+            raise OrderError(f"{self.root}: another live run holds this archive; one step runs at a time") from None
+        finally:
+            os.close(descriptor)
+
+    def begin(self, step: Step) -> tuple[int, Path]:
+        """Open the next attempt at a step; returns its number and its folder."""
+        number = 1 + sum(event.event == "started" for event in self.journal.read())
+        folder = self.root / "attempts" / f"{number:04}-{step}"
+        folder.mkdir()
+        self.journal.append("started", at=self.clock(), step=str(step), attempt=number)
+        self.write_catalog()
+        return number, folder
+
+    def close(self, event: str, step: Step, number: int, detail: str) -> None:
+        """Record that an attempt was refused or failed. Its folder stays as it is."""
+        self.journal.append(event, at=self.clock(), step=str(step), attempt=number, detail=detail)
+        self.write_catalog()
+
+    def commit(self, step: Step, number: int, folder: Path) -> None:
+        """Turn a complete attempt, its receipt written, into the finished step."""
+        folder.rename(self.step_folder(step))
+        for parent in ("attempts", "steps"):
+            jsonfile.sync_folder(self.root / parent)
+        self.settle(step, number)
+
+    def settle(self, step: Step, number: int) -> None:
+        """Write what follows from a committed receipt. Safe to repeat after an interruption."""
+        decision = self.receipt(step)["decision"]
+        detail = decision["label"] or decision["reason"]
+        self.journal.append("finished", at=self.clock(), step=str(step), attempt=number, detail=detail)
+        selection = self.expected_selection()
+        if selection is not None and not (self.root / "selection.json").exists():
+            jsonfile.write_canonical(self.root / "selection.json", selection)
+            self.journal.append("selected", at=self.clock(), detail=f"{selection['label']} {selection['selected']}")
+        self.write_catalog()
+
+    def recover(self) -> None:
+        """Close what an earlier invocation left open: it is dead, since this one holds the lock."""
+        for leftover in self.root.rglob(f"{jsonfile.TEMPORARY_PREFIX}*"):
+            leftover.unlink()
+        for event in self.open_attempts():
+            step = next(step for step in steps_of(self.protocol) if str(step) == event.step)
+            number = event.attempt or 0
+            if not (self.root / "attempts" / f"{number:04}-{step}").exists():
+                self.settle(step, number)
+            else:
+                self.close("failed", step, number, "interrupted: the run ended without a word")
+
+    def expected_selection(self) -> dict[str, JSON] | None:
+        """The selection that follows from the receipts on record, or ``None`` while the rungs are open."""
+        judgements = self.judgements()
+        decision = audit(self.protocol, judgements)
+        if decision.rung is None and decision.state != "exhausted":
+            return None
+        outcomes = []
+        for rung in self.protocol.rungs:
+            at_rung = {
+                str(judgement.outcome)
+                for step, judged in judgements.items()
+                for judgement in judged
+                if judgement.rung == rung.name and step.rung in (None, rung.name) and not self._after(step)
+            }
+            if at_rung:
+                outcome = next(name for name in ("fail", "inconclusive", "pass") if name in at_rung)
+                outcomes.append({"rung": rung.name, "outcome": outcome})
+        return {
+            "schema": "gatepost/selection/1",
+            "protocol": self.protocol.digest,
+            "receipts": {
+                str(step): jsonfile.digest(jsonfile.read_bytes(self.step_folder(step) / "receipt.json"))
+                for step in judgements
+                if not self._after(step)
+            },
+            "pass": decision.rung is not None,
+            "selected": decision.rung,
+            "label": decision.label if decision.state == "exhausted" else "SELECTED",
+            "rungs": outcomes,
+        }
+
+    def _after(self, step: Step) -> bool:
+        return self.protocol.stage(step.stage).scope == "selected"
+
+    def tree(self) -> dict[str, tuple[str, int]]:
+        """Every file but the catalog: relative POSIX path -> (SHA-256 hex, bytes). Links and devices are refused."""
+        files: dict[str, tuple[str, int]] = {}
+        for folder, folders, names in os.walk(self.root):
+            for name in folders:
+                if (Path(folder) / name).is_symlink():
+                    raise IntegrityError(f"{Path(folder) / name}: is a symbolic link, expected a folder")
+            for name in names:
+                path = Path(folder) / name
+                relative = path.relative_to(self.root).as_posix()
+                if relative != "catalog.json":
+                    data = jsonfile.read_bytes(path)
+                    files[relative] = (hashlib.sha256(data).hexdigest(), len(data))
+        return files
+
+    def write_catalog(self) -> None:
+        """Replace the catalog by one of the tree as it is."""
+        tree = self.tree()
+        document = {
+            "schema": "gatepost/catalog/1",
+            "protocol": self.protocol.digest,
+            "root": tree_root({path: sha256 for path, (sha256, _) in tree.items()}),
+            "files": [
+                {"path": path, "sha256": sha256, "size_bytes": size} for path, (sha256, size) in sorted(tree.items())
+            ],
+        }
+        jsonfile.replace(self.root / "catalog.json", jsonfile.canonical(document))
+
+    def catalog(self) -> dict[str, JSON]:
+        """The catalog on record."""
+        path = self.root / "catalog.json"
+        document = jsonfile.read_canonical(path)
+        schema.validate(document, kind="catalog", source=str(path))
+        return dict(document)
+
+
+def find_archives(path: Path) -> list[Path]:
+    """Archives at or below a folder, one level deep. Raises ``DataError`` if there is none."""
+    if (path / "protocol.json").is_file():
+        return [path]
+    found = sorted(child.parent for child in path.glob("*/protocol.json")) if path.is_dir() else []
+    if not found:
+        raise DataError(f"{path}: holds no archive, expected a folder with protocol.json")
+    return found

@@ -1,0 +1,1 @@
+"""Token rows on disk: readers, writers, importers."""

@@ -1,0 +1,190 @@
+"""Import the published run of the native-thought seam study into an archive that replays.
+
+Two layouts are read: the public repository's experiment folder (``runs/``, ``data/procedural/``), and a compact one
+with token ids and text in two compressed files. The plan comes from ``studies/native_seam/published.toml``; the rows
+keep what their authors stored about them as *claims*, which gates compare with the ids and never take for evidence.
+"""
+
+import gzip
+import hashlib
+import json
+import shutil
+import tempfile
+import zlib
+from array import array
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from gatepost import bundled, jsonfile
+from gatepost.archive import Archive
+from gatepost.audit import rows as tables
+from gatepost.errors import DataError, IntegrityError
+from gatepost.evidence import Record, Row
+from gatepost.fingerprint import RowKey
+from gatepost.freeze import plan
+from gatepost.gatefiles import Gates
+from gatepost.journal import Clock, utc_now
+from gatepost.judge import judge
+from gatepost.ladder import Step, audit
+from gatepost.probe import write_receipt
+from gatepost.records import grade_samples, records_of
+from gatepost.stepfiles import write_session
+from gatepost.studyfiles import load_domain
+from gatepost.verdict import JSON
+
+SPLITS = ("budget_selection", "seam_confirmation")
+SELECTION = Step("selection")
+
+FINISH_REASONS = {
+    "think_cap_without_close": "length",
+    "answer_cap": "length",
+    "eos": "stop",
+    "eos_before_close": "stop",
+}
+"""The runner's ``stopped_by`` in the field's words. An unknown value is passed on, and fails token accounting."""
+
+CLAIMS = (
+    "natural_close",
+    "close_step",
+    "think_tokens",
+    "answer_tokens",
+    "stopped_by",
+    "parsed_alias",
+    "correct",
+    "cache_contract_pass",
+    "forward_calls",
+)
+
+LIMITS = [
+    "the plan was transcribed after the results were public: this replays a record, it does not preregister one",
+    "forward input lengths were not published: the cache contract is inconclusive, the stored flag is a claim",
+    "engine facts, prompts and the model smoke's ids were not published, so no gate here judges them",
+]
+
+
+@dataclass(frozen=True)
+class PublishedRun:
+    """Where the published files are.
+
+    Attributes:
+        rows: dictionaries as published, token ids and text joined.
+        rows_sha256: digest of the published rows file, recomputed from what was read.
+        tasks: split -> task file.
+    """
+
+    rows: tuple[Mapping[str, JSON], ...]
+    rows_sha256: str
+    tasks: Mapping[str, Path]
+
+
+def read_run(source: Path) -> PublishedRun:
+    """Read a published run in either layout. Raises ``DataError`` naming what is missing or malformed."""
+    if (source / "rows_tokens.jsonl.gz").is_file():
+        rows = tuple(_joined(source / "rows_tokens.jsonl.gz", source / "rows_decoded.jsonl.gz"))
+        tasks = {split: source / f"tasks_{split}.jsonl" for split in SPLITS}
+    elif (source / "runs" / "budget_selection_rows.jsonl").is_file():
+        rows = tuple(_lines(source / "runs" / "budget_selection_rows.jsonl"))
+        tasks = {split: source / "data" / "procedural" / f"{split}.jsonl" for split in SPLITS}
+    else:
+        raise DataError(
+            f"{source}: holds neither runs/budget_selection_rows.jsonl nor rows_tokens.jsonl.gz; expected the folder "
+            "of the experiment qwen35_4b_native_thought_seam_budget_ladder"
+        )
+    # The authors wrote one row a line with sorted keys and Python's default separators.
+    published = "".join(json.dumps(row, sort_keys=True) + "\n" for row in rows)
+    return PublishedRun(rows, hashlib.sha256(published.encode()).hexdigest(), tasks)
+
+
+def import_run(source: Path, into: Path, *, clock: Clock = utc_now) -> Archive:
+    """Freeze the transcribed plan with the published tasks, and judge the published rows under it.
+
+    The archive is built aside and renamed when it is whole.
+    """
+    run = read_run(source)
+    into.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=into, prefix=jsonfile.TEMPORARY_PREFIX) as aside:
+        building = Path(aside)
+        for split, path in run.tasks.items():
+            (building / f"tasks_{split}.jsonl").write_bytes(jsonfile.read_bytes(path))
+        shutil.copy(bundled.folder("studies") / "native_seam" / "published.toml", building)
+        gates = Gates()
+        frozen = plan(building / "published.toml", gates=gates, studies=[bundled.folder("studies")])
+        root = into / frozen.protocol.id
+        if root.exists():
+            raise IntegrityError(f"{root}: exists already; an import never overwrites an archive")
+        archive = Archive.create(building, frozen, clock=clock, event="imported")
+        _import_selection(archive, run, source, gates)
+        archive.root.rename(root)
+    return Archive(root, clock=clock)
+
+
+def _import_selection(archive: Archive, run: PublishedRun, source: Path, gates: Gates) -> None:
+    protocol = archive.protocol
+    number, folder = archive.begin(SELECTION)
+    tables.write_rows(folder / "rows.parquet", [_row(row, source) for row in run.rows])
+    tables.write_text(folder / "text.parquet", {_key(row): row["generated_text"] for row in run.rows})
+    write_session(folder, protocol, SELECTION, None, None)
+
+    def read() -> list[Record]:
+        return list(records_of(archive, SELECTION, folder, gates, recorded_digest=protocol.digest))
+
+    record = read()[0]
+    domain = load_domain(protocol.study, protocol.domain_version, [], where=f"protocol {protocol.id}")
+    stage = protocol.stage(SELECTION.stage)
+    grades = grade_samples(archive, stage, domain, record.samples or (), record.text or {})
+    tables.write_grades(folder / "grades.parquet", grades)
+    judgements = [judge(record, lambda entry: gates.of(entry, where=protocol.id)) for record in read()]
+    decision = audit(protocol, {SELECTION: judgements})
+    limits = [*LIMITS, f"published rows file: sha256 {run.rows_sha256}"]
+    write_receipt(
+        archive, SELECTION, number, folder, record, judgements, decision, origin="imported", limits=limits
+    )
+    archive.commit(SELECTION, number, folder)
+
+
+def _row(row: Mapping[str, JSON], source: Path) -> Row:
+    where = f"{source}: row {row.get('task_id')!r} trace {row.get('trace_index')!r}"
+    stopped_by = row.get("stopped_by")
+    try:
+        return Row(
+            key=_key(row),
+            seed=row["seed"],
+            prompt_tokens=row["prompt_tokens"],
+            token_ids=array("i", row["generated_token_ids"]),
+            forward_input_lengths=array("i", row["forward_input_lengths"]) if "forward_input_lengths" in row else None,
+            finish_reason=FINISH_REASONS.get(stopped_by, stopped_by) if isinstance(stopped_by, str) else None,
+            claims={name: row[name] for name in CLAIMS},
+        )
+    except KeyError as error:
+        raise DataError(f"{where}: field {error.args[0]!r} is missing") from None
+    except (TypeError, OverflowError) as error:
+        raise DataError(f"{where}: {error}") from None
+
+
+def _key(row: Mapping[str, JSON]) -> RowKey:
+    return RowKey(row["task_id"], row["trace_index"])
+
+
+def _joined(tokens: Path, decoded: Path) -> Iterator[Mapping[str, JSON]]:
+    """Put the two compressed files' rows together again by their key."""
+    text = {_key(row): row["generated_text"] for row in _lines(decoded)}
+    for row in _lines(tokens):
+        if _key(row) not in text:
+            raise DataError(f"{decoded}: no text for {row['task_id']!r} trace {row['trace_index']}")
+        yield {**row, "generated_text": text[_key(row)]}
+
+
+def _lines(path: Path) -> Iterator[Mapping[str, JSON]]:
+    data = jsonfile.read_bytes(path)
+    if path.suffix == ".gz":
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as error:
+            raise DataError(f"{path}: not a readable gzip file: {error}") from None
+    for number, line in enumerate(data.splitlines(), start=1):
+        row = jsonfile.loads(line, source=f"{path}:{number}")
+        missing = [name for name in ("task_id", "trace_index") if name not in row] if isinstance(row, dict) else ["{"]
+        if missing:
+            raise DataError(f"{path}:{number}: field {missing[0]!r} is missing")
+        yield row

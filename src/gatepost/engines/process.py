@@ -1,0 +1,148 @@
+"""A child process that talks in lines, with a deadline on every wait. Knows nothing of engines.
+
+The child leads its own process group, so that ending it also ends what it started. Its stderr goes to a file: a pipe
+that nobody drains would stop the child once it is full.
+"""
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import weakref
+from pathlib import Path
+from typing import BinaryIO
+
+TICK_SECONDS = 0.25
+"""How often a wait looks whether the child is still there: its own children may hold the pipe open after its death."""
+
+REAP_SECONDS = 30.0
+"""How long a killed child may stay in the kernel, with a device that does not answer, before it is left there."""
+
+LOG_TAIL_BYTES = 4096
+LOG_TAIL_LINES = 12
+
+
+class ChildProcess:
+    """One Python child.
+
+    Attributes:
+        pid: of the child, and of the process group that it leads.
+        end: kills the group, reaps the child and closes the pipes. Calling it again does nothing; it also runs
+            when this object is collected and when the interpreter exits.
+    """
+
+    def __init__(self, module: str, *, log_path: Path | None = None) -> None:
+        """Start ``python -m module``. Its stderr goes to a new file at ``log_path``, or to one without a name."""
+        log: BinaryIO = log_path.open("x+b") if log_path else tempfile.TemporaryFile()  # noqa: SIM115
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", module],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env={**os.environ, "PYTHONPATH": _search_path()},
+                start_new_session=True,
+            )
+        except BaseException:
+            log.close()
+            raise
+        self.end = weakref.finalize(self, _end, self._process, log)
+        self.pid = self._process.pid
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._input, self._output = self._process.stdin.fileno(), self._process.stdout.fileno()
+        os.set_blocking(self._input, False)
+        self._log = log
+        self._unread = bytearray()
+
+    def write(self, data: bytes, *, deadline: float) -> None:
+        """Write all of ``data``. Raises ``TimeoutError`` at the deadline, ``BrokenPipeError`` if nobody reads."""
+        rest = memoryview(data)
+        while rest:
+            if not _ready(self._input, selectors.EVENT_WRITE, deadline - time.monotonic()):
+                raise TimeoutError
+            with contextlib.suppress(BlockingIOError):
+                rest = rest[os.write(self._input, rest) :]
+
+    def read_line(self, *, deadline: float, max_bytes: int) -> bytes:
+        """The next line, newline included; one longer than ``max_bytes`` comes back cut, without its newline.
+
+        Raises:
+            TimeoutError: no whole line came until the deadline, which is in seconds of the monotonic clock.
+            EOFError: the child is gone or closed its pipe; its argument is the unfinished line.
+        """
+        searched = 0
+        while (newline := self._unread.find(b"\n", searched)) < 0 and len(self._unread) <= max_bytes:
+            searched = len(self._unread)
+            data = self._read_some(deadline)
+            if not data:
+                raise EOFError(bytes(self._unread))
+            self._unread += data
+        length = newline + 1 if 0 <= newline < max_bytes else max_bytes
+        line = bytes(self._unread[:length])
+        del self._unread[:length]
+        return line
+
+    def wait(self, seconds: float) -> int | None:
+        """Exit code, negative for a signal; ``None`` if the child is still there after so many seconds."""
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def log_tail(self) -> str:
+        """The last lines that the child wrote to stderr."""
+        descriptor = self._log.fileno()
+        start = max(0, os.fstat(descriptor).st_size - LOG_TAIL_BYTES)
+        tail = os.pread(descriptor, LOG_TAIL_BYTES, start).decode(errors="replace")
+        return "\n".join(tail.splitlines()[-LOG_TAIL_LINES:])
+
+    def _read_some(self, deadline: float) -> bytes:
+        """What the pipe holds now or next; empty at its end."""
+        while True:
+            gone = self._process.poll() is not None  # asked first: what a dead child wrote is in the pipe by then
+            left = deadline - time.monotonic()
+            if _ready(self._output, selectors.EVENT_READ, 0 if gone else min(left, TICK_SECONDS)):
+                return os.read(self._output, 1 << 16)
+            if gone:
+                return b""
+            if left <= 0:
+                raise TimeoutError
+
+
+def exit_in_words(code: int | None) -> str:
+    """``exited with code 3``, ``was killed by SIGSEGV``."""
+    if code is None:
+        return "closed its pipe without exiting"
+    if code >= 0:
+        return f"exited with code {code}"
+    if -code == signal.SIGKILL:
+        return "was killed by SIGKILL, as the kernel does when memory runs out"
+    with contextlib.suppress(ValueError):
+        return f"was killed by {signal.Signals(-code).name}"
+    return f"was killed by signal {-code}"
+
+
+def _search_path() -> str:
+    """The parent's own search path: with ``-P``, the child imports what its parent would, and nothing else."""
+    return os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
+
+
+def _ready(descriptor: int, event: int, seconds: float) -> bool:
+    with selectors.DefaultSelector() as selector:
+        selector.register(descriptor, event)
+        return bool(selector.select(max(0.0, seconds)))
+
+
+def _end(process: subprocess.Popen[bytes], log: BinaryIO) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # the whole group is gone already
+        os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(REAP_SECONDS)
+    for stream in (process.stdin, process.stdout, log):
+        if stream is not None:
+            stream.close()

@@ -1,0 +1,246 @@
+"""A deterministic engine that follows a script. Standard library only, so it runs anywhere, in a child or not.
+
+It is an engine and not a mock: prompts, budgets, seeds, stop ids and chunks go through the same code as a model's, and
+its faults are real ones. Options, all of them optional:
+
+``max_model_len``
+    Context length in tokens; 4096.
+``rules``
+    How requests are continued. The first rule whose ``match`` fits the request id decides; a request that none fits is
+    refused. The default is one ``Rule`` with its defaults. See ``Rule``.
+``facts``
+    Fields of ``EngineFacts`` to report instead of the engine's own, so that any resolved engine can be scripted.
+``start_fault``, ``render_fault``, ``close_fault``
+    A fault on that occasion, one of:
+
+    ===================  ==========================================================================
+    ``crash``            raises ``RuntimeError``
+    ``out_of_memory``    raises ``MemoryError``
+    ``missing_package``  imports a package that is not installed
+    ``noise``            prints to stdout and goes on: no fault, but what libraries do
+    ``hang``             sleeps for ever
+    ``exit``             the process exits with code 3 (only in a child, as all that follow)
+    ``kill``             the process is killed by SIGKILL
+    ``garbage``          writes a line that is no message to the parent, and goes on
+    ``partial_line``     writes half a message and exits with code 0
+    ===================  ==========================================================================
+"""
+
+import fnmatch
+import importlib
+import itertools
+import os
+import random
+import signal
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from gatepost.engine import Chunk, Completion, EngineFacts, EngineSpec, Prompt, Request
+from gatepost.engines import scripted_text as text
+from gatepost.engines.channel import Channel
+from gatepost.engines.plain import from_plain, to_plain
+from gatepost.engines.thinking_budget import complete, refuse_unless_it_fits
+from gatepost.errors import DataError, EngineError
+from gatepost.verdict import JSON
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How some requests are continued. Ranges and lists are drawn from by the request's seed and prompt.
+
+    Attributes:
+        match: shell pattern over request ids (``*``, ``task-7/*``).
+        think_tokens: range [low, high] of the one-indexed step of the close id; ``None`` never closes.
+        think_text: what is thought, over and over if it is short; ``None`` draws words. Markers in it become ids.
+        answers: the answer is one of these texts.
+        stop: whether a stop id follows the answer; otherwise its last id goes on to the limit.
+        finish_reason: ``budget`` is the true one; any other text, or null, is reported in its place.
+        forwards: observed input lengths: ``cached`` [n, 1, 1, …], ``growing`` [n, n+1, …] or ``unobserved``.
+        fault, fault_after_tokens: a fault once so many ids were sampled.
+    """
+
+    match: str = "*"
+    think_tokens: Sequence[int] | None = (4, 40)
+    think_text: str | None = None
+    answers: Sequence[str] = tuple(f"First:{answer}" for answer in text.ANSWERS)
+    stop: bool = True
+    finish_reason: str | None = "budget"
+    forwards: str = "cached"
+    fault: str | None = None
+    fault_after_tokens: int = 0
+
+
+@dataclass(frozen=True)
+class ScriptedOptions:
+    """The options of the module docstring."""
+
+    max_model_len: int = 4096
+    rules: tuple[Rule, ...] = (Rule(),)
+    facts: Mapping[str, JSON] = field(default_factory=dict)
+    start_fault: str | None = None
+    render_fault: str | None = None
+    close_fault: str | None = None
+
+
+class ScriptedEngine:
+    """Follows ``gatepost.engine.Engine``."""
+
+    def __init__(self, spec: EngineSpec) -> None:
+        try:
+            self._options = from_plain(ScriptedOptions, dict(spec.options), where="options", defaults=True)
+            self._facts = _facts(spec, self._options)
+        except DataError as error:
+            raise EngineError(str(error), kind="refused") from error
+        self._sampling: list[JSON] = []
+        self._closed = False
+        commit(self._options.start_fault)
+
+    def facts(self) -> EngineFacts:
+        """The scripted facts. ``sampling`` is known once requests came, and only if all had the same."""
+        applied = self._sampling[0] if len(self._sampling) == 1 else None
+        return replace(self._facts, sampling=self._facts.sampling or applied)
+
+    def render(self, conversations: Mapping[str, Sequence[Mapping[str, str]]]) -> list[Prompt]:
+        """Render with the engine's own template."""
+        commit(self._options.render_fault)
+        rendered = {task_id: text.render(messages) for task_id, messages in conversations.items()}
+        return [Prompt(task_id, prompt, tuple(text.encode(prompt))) for task_id, prompt in rendered.items()]
+
+    def generate(self, requests: Iterable[Request]) -> Iterator[Chunk | Completion]:
+        """Follow the script, request after request."""
+        batch = list(requests)
+        refuse_unless_it_fits(batch, self._options.max_model_len)
+        for request in batch:
+            if (sampling := to_plain(request.sampling)) not in self._sampling:
+                self._sampling.append(sampling)
+            yield from self._continue(request)
+
+    def close(self) -> None:
+        """Nothing to release, once."""
+        if not self._closed:
+            self._closed = True
+            commit(self._options.close_fault)
+
+    def _continue(self, request: Request) -> Iterator[Chunk | Completion]:
+        rule = self._rule(request)
+        forwards = _Forwards(rule.forwards, len(request.token_ids))
+        sampled = forwards.observe(_with_fault(_script(rule, request), rule))
+        for event in complete(request, sampled, take_lengths=forwards.take, decode=text.decode):
+            if isinstance(event, Completion) and rule.finish_reason != "budget":
+                event = replace(event, finish_reason=rule.finish_reason)
+            yield event
+
+    def _rule(self, request: Request) -> Rule:
+        for rule in self._options.rules:
+            if fnmatch.fnmatchcase(request.request_id, rule.match):
+                return rule
+        raise EngineError(f"request {request.request_id}: no rule matches it", kind="refused")
+
+
+def _facts(spec: EngineSpec, options: ScriptedOptions) -> EngineFacts:
+    facts = EngineFacts(
+        kind=spec.kind,
+        versions={},
+        device="cpu",
+        device_name="script",
+        use_cache=True,
+        max_model_len=options.max_model_len,
+        markers={marker: _one_id(marker) for marker in spec.markers},
+        model_eos_ids=[text.IDS[text.MODEL_EOS]],
+        tokenizer_eos_id=text.IDS[text.TURN_END],
+    )
+    return from_plain(EngineFacts, {**to_plain(facts), **options.facts}, where="options: facts")
+
+
+def _one_id(marker: str) -> int | None:
+    ids = text.encode(marker)
+    return ids[0] if len(ids) == 1 else None
+
+
+def _script(rule: Rule, request: Request) -> Iterator[int]:
+    """The endless continuation of one request."""
+    # Greedy has no seed. The prompt counts too, so that two tasks do not think alike.
+    draw = random.Random(f"{None if request.sampling.greedy else request.seed} {request.token_ids}")
+    thoughts = _thoughts(rule, draw)
+    if rule.think_tokens is None:
+        yield from thoughts
+    else:
+        low, high = rule.think_tokens
+        yield from itertools.islice(thoughts, draw.randint(low, high) - 1)
+    yield text.IDS[text.THINK_CLOSE]
+    answer = text.encode("\n" + draw.choice(rule.answers))
+    yield from answer
+    stop_ids = request.sampling.stop_ids or (text.IDS[text.MODEL_EOS],)
+    yield from itertools.repeat(stop_ids[0] if rule.stop else answer[-1])
+
+
+def _thoughts(rule: Rule, draw: random.Random) -> Iterator[int]:
+    if rule.think_text is not None:
+        yield from itertools.cycle(text.encode(rule.think_text))
+    while True:
+        yield text.IDS[draw.choice(text.THOUGHTS)]
+
+
+def _with_fault(sampled: Iterator[int], rule: Rule) -> Iterator[int]:
+    yield from itertools.islice(sampled, rule.fault_after_tokens)
+    commit(rule.fault)
+    yield from sampled
+
+
+class _Forwards:
+    """The input lengths that a model would have been seen to be fed."""
+
+    def __init__(self, mode: str, prompt_tokens: int) -> None:
+        if mode not in ("cached", "growing", "unobserved"):
+            raise EngineError(f"forwards {mode!r}, expected cached, growing or unobserved", kind="refused")
+        self._mode, self._next = mode, prompt_tokens
+        self._seen: list[int] = []
+
+    def observe(self, sampled: Iterator[int]) -> Iterator[int]:
+        for token_id in sampled:
+            self._seen.append(self._next)
+            self._next = self._next + 1 if self._mode == "growing" else 1
+            yield token_id
+
+    def take(self) -> tuple[int, ...] | None:
+        seen, self._seen = tuple(self._seen), []
+        return None if self._mode == "unobserved" else seen
+
+
+def commit(fault: str | None) -> None:
+    """Commit a fault of the module docstring; ``None`` commits none."""
+    match fault:
+        case None:
+            pass
+        case "crash":
+            raise RuntimeError("scripted crash")
+        case "out_of_memory":
+            raise MemoryError("scripted lack of memory")
+        case "missing_package":
+            importlib.import_module("gatepost_scripted_missing_package")
+        case "noise":
+            print("scripted noise on stdout", flush=True)
+            os.write(1, b"and on its descriptor\n")
+        case "hang":
+            while True:
+                time.sleep(3600)
+        case "exit":
+            _require_child(fault)
+            os._exit(3)
+        case "kill":
+            _require_child(fault)
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "garbage":
+            _require_child(fault).write(b"Loading weights: 100%\n")
+        case "partial_line":
+            _require_child(fault).write(b'{"kind":"chu')
+            os._exit(0)
+        case _:
+            raise EngineError(f"fault {fault!r} is unknown", kind="refused")
+
+
+def _require_child(fault: str) -> Channel:
+    if Channel.current is None:
+        raise EngineError(f"fault {fault!r} would end this process: it needs an engine in a child", kind="refused")
+    return Channel.current

@@ -1,0 +1,44 @@
+"""The errors a user can meet.
+
+Every message names the file or object, the field, what was found and what was expected, so that it can be
+printed without a traceback. Anything else that escapes is a bug in gatepost.
+"""
+
+
+class GatepostError(Exception):
+    """Base of every error with a message meant for the user."""
+
+
+class RegistrationError(GatepostError):
+    """A draft cannot be frozen: the plan itself is incomplete, contradictory or cannot be failed."""
+
+
+class DataError(GatepostError):
+    """A file is malformed: not strict JSON, not schema valid, or not the shape that its format demands."""
+
+
+class IntegrityError(DataError):
+    """A file is well formed but is not the file that was bound: changed, added, missing or replaced by a link."""
+
+
+class OrderError(GatepostError):
+    """A step was asked for that the ladder does not authorise now."""
+
+
+class EngineError(GatepostError):
+    """The engine's process crashed, hung, ran out of memory or spoke garbage.
+
+    Attributes:
+        kind: one of ``crash``, ``timeout``, ``out_of_memory``, ``garbage``, ``refused``.
+    """
+
+    def __init__(self, message: str, *, kind: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class MissingExtraError(GatepostError):
+    """An optional dependency is not installed; the message ends in the command that installs it."""
+
+    def __init__(self, package: str, *, needed_for: str, extra: str) -> None:
+        super().__init__(f"{needed_for} needs {package}, which is not installed: pip install 'gatepost[{extra}]'")

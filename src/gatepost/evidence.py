@@ -1,0 +1,316 @@
+"""What gates may look at, in named channels. Reading an undeclared channel is an error, not a warning.
+
+That is how content-blindness is enforced instead of asserted: a gate that may only see ids is handed an evidence
+that holds nothing else.
+"""
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NoReturn, TypeVar
+
+from gatepost.engine import FINISH_REASONS, EngineFacts, Prompt
+from gatepost.errors import GatepostError
+from gatepost.fingerprint import RowKey
+from gatepost.protocol import Protocol, Rung, Scope, Stage
+from gatepost.reach import RegisteredReach
+from gatepost.thinking import Continuation, leaves_thinking_open, take_apart
+from gatepost.verdict import JSON
+
+CONTENT_CHANNELS = frozenset({"text", "grades"})
+"""Channels that show what was said. A blind stage has neither."""
+
+AFTER_GENERATION = frozenset({"completions", "token_ids", "scheduler", "text", "grades"})
+"""Channels that exist only after sampling; a gate that reads none of them judges before it."""
+
+
+UNKNOWN_FACTS = EngineFacts(kind="unknown", versions={})
+"""An engine that reported nothing: every fact is unknown."""
+
+Key = TypeVar("Key", bound=Hashable)
+Item = TypeVar("Item")
+
+
+class UndeclaredChannelError(GatepostError):
+    """A gate read a channel that it did not declare."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The registered side of a judgement.
+
+    Attributes:
+        rung: at which the stage is judged; ``None`` outside the ladder.
+        recorded_digest: protocol digest that the record under judgement carries.
+        task_ids: registered tasks of the stage, in order, as many as are sampled.
+    """
+
+    protocol: Protocol
+    stage: Stage
+    rung: Rung | None
+    recorded_digest: str
+    task_ids: tuple[str, ...]
+
+    @property
+    def max_think_tokens(self) -> int | None:
+        """The cap in tokens that applies here: the rung's, or the fixed one of a stage outside the ladder."""
+        return self.stage.max_think_tokens if self.rung is None else self.rung.max_think_tokens
+
+    @property
+    def sampled_rung(self) -> Rung:
+        """The rung whose engine samples: the top one, unless the stage is sampled rung by rung."""
+        if self.rung is None or self.stage.scope is Scope.NESTED:
+            return self.protocol.rungs[-1]
+        return self.rung
+
+    @property
+    def sampled_think_tokens(self) -> int:
+        """The cap in tokens that rows were sampled under; more than the rung's own at a lower rung of a nested stage."""
+        return self.stage.max_think_tokens or self.sampled_rung.max_think_tokens
+
+    @property
+    def keys(self) -> tuple[RowKey, ...]:
+        """Every registered (task, sample), in order: the denominators."""
+        return tuple(RowKey(task, k) for task in self.task_ids for k in range(self.stage.samples_per_task))
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the task domain says of one task, computed by code and recorded; the task itself is a bound file.
+
+    Attributes:
+        answers: every answer that the visible examples allow, by exhaustive enumeration; empty if not enumerable.
+        family: the class that the split is balanced over (study B: the first operation's alias).
+    """
+
+    task_id: str
+    split: str
+    record_fingerprint: str
+    content_fingerprint: str
+    program_fingerprint: str
+    answers: tuple[str, ...]
+    family: str
+
+
+@dataclass(frozen=True)
+class Parent:
+    """Fingerprints of a registered parent corpus, per level."""
+
+    name: str
+    records: frozenset[str]
+    contents: frozenset[str]
+    programs: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """The tasks of a stage, and the parent corpora they must be new against."""
+
+    tasks: tuple[Task, ...]
+    parents: tuple[Parent, ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One sampled continuation, as numbers.
+
+    Attributes:
+        prompt_tokens: length of the rendered prompt in tokens.
+        token_ids: the sampled ids.
+        forward_input_lengths: input length in tokens of each observed forward call; ``None`` if not recorded.
+        finish_reason: as the engine gave it.
+        claims: what somebody else's record says of this row and its numbers cannot show.
+    """
+
+    key: RowKey
+    seed: int
+    prompt_tokens: int
+    token_ids: "array[int]"
+    forward_input_lengths: "array[int] | None"
+    finish_reason: str | None
+    claims: Mapping[str, JSON]
+
+
+@dataclass(frozen=True)
+class Grade:
+    """What the task domain made of one answer. ``parsed`` is ``None`` when there was nothing to parse."""
+
+    key: RowKey
+    parsed: str | None
+    correct: bool
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A row with its continuation taken apart at the study's markers."""
+
+    row: Row
+    continuation: Continuation
+
+    @property
+    def key(self) -> RowKey:
+        """Which sample it is."""
+        return self.row.key
+
+
+@dataclass(frozen=True)
+class Record:
+    """Everything that was recorded of a step, every channel. ``None`` means that it was not recorded.
+
+    Gates never get this, but an ``Evidence`` over it.
+    """
+
+    plan: Plan
+    engine: EngineFacts | None = None
+    tasks: Tasks | None = None
+    prompts: tuple[Prompt, ...] | None = None
+    rows: tuple[Row, ...] | None = None
+    scheduler: Mapping[str, JSON] | None = None
+    text: Mapping[RowKey, str] | None = None
+    grades: Mapping[RowKey, Grade] | None = None
+    reach: Sequence[RegisteredReach] | None = None
+
+    @cached_property
+    def samples(self) -> tuple[Sample, ...] | None:
+        """Rows taken apart, in stored order; ``None`` without rows or without the prompts' ids.
+
+        Imported rows carry no prompt ids; the protocol's claim that its template leaves thinking open stands in.
+        """
+        if self.rows is None:
+            return None
+        model = self.plan.protocol.model
+        open_id, close_id = model.think_open[1], model.think_close[1]
+        opens = {
+            prompt.task_id: leaves_thinking_open(prompt.token_ids, open_id, close_id) for prompt in self.prompts or ()
+        }
+        return tuple(
+            Sample(
+                row,
+                take_apart(
+                    row.token_ids,
+                    prompt_open=opens.get(row.key.task_id, True),
+                    open_id=open_id,
+                    close_id=close_id,
+                    stop_ids=self.plan.protocol.sampling.stop_ids,
+                    finish_reason=row.finish_reason,
+                ),
+            )
+            for row in self.rows
+        )
+
+
+class Evidence:
+    """The view of a record that one gate gets: the plan, and the channels it declared."""
+
+    CHANNELS = frozenset(
+        {"engine", "tasks", "reach", "prompts", "completions", "token_ids", "scheduler", "text", "grades"}
+    )
+
+    def __init__(self, record: Record, reads: Sequence[str], *, gate: str) -> None:
+        self._record, self._reads, self._gate = record, frozenset(reads), gate
+
+    @property
+    def plan(self) -> Plan:
+        """The registered side. Always readable: it was public before the data was."""
+        return self._record.plan
+
+    @property
+    def engine(self) -> EngineFacts | None:
+        """What the running engine resolved."""
+        self._require("engine")
+        return self._record.engine
+
+    @property
+    def tasks(self) -> Tasks | None:
+        """What the task domain says of the tasks."""
+        self._require("tasks")
+        return self._record.tasks
+
+    @property
+    def reach(self) -> Sequence[RegisteredReach] | None:
+        """What it takes to meet each threshold of the whole protocol, counted from the registered sizes."""
+        self._require("reach")
+        return self._record.reach
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...] | None:
+        """The rendered prompts, with their ids."""
+        self._require("prompts")
+        return self._record.prompts
+
+    @property
+    def completions(self) -> tuple[Sample, ...] | None:
+        """The samples, taken apart."""
+        self._require("completions")
+        return self._record.samples
+
+    @property
+    def token_ids(self) -> tuple[Row, ...] | None:
+        """The rows, as recorded."""
+        self._require("token_ids")
+        return self._record.rows
+
+    @property
+    def scheduler(self) -> Mapping[str, JSON] | None:
+        """The engine's own counters after generation."""
+        self._require("scheduler")
+        return self._record.scheduler
+
+    @property
+    def text(self) -> Mapping[RowKey, str] | None:
+        """Decoded answers."""
+        self._require("text")
+        return self._record.text
+
+    @property
+    def grades(self) -> Mapping[RowKey, Grade] | None:
+        """Parsed and graded answers."""
+        self._require("grades")
+        return self._record.grades
+
+    @property
+    def registered_prompts(self) -> Mapping[str, Prompt] | None:
+        """Task id -> prompt, of the registered tasks."""
+        return _only(self.prompts, lambda prompt: prompt.task_id, self.plan.task_ids)
+
+    @property
+    def registered_rows(self) -> Mapping[RowKey, Row] | None:
+        """The rows of registered samples."""
+        return _only(self.token_ids, lambda row: row.key, self.plan.keys)
+
+    @property
+    def complete_samples(self) -> Mapping[RowKey, Sample] | None:
+        """The registered samples that ended for one of the reasons that make a row."""
+        samples = _only(self.completions, lambda sample: sample.key, self.plan.keys)
+        if samples is None:
+            return None
+        return {key: sample for key, sample in samples.items() if sample.row.finish_reason in FINISH_REASONS}
+
+    @property
+    def closed_samples(self) -> Mapping[RowKey, Sample] | None:
+        """The complete samples that closed their thinking by the cap that applies, by right-censoring."""
+        samples, cap = self.complete_samples, self.plan.max_think_tokens
+        if samples is None or cap is None:
+            return None
+        return {key: sample for key, sample in samples.items() if sample.continuation.closed_at(cap)}
+
+    def _require(self, channel: str) -> None:
+        if channel not in self._reads:
+            self._refuse(channel)
+
+    def _refuse(self, channel: str) -> NoReturn:
+        declared = ", ".join(sorted(self._reads)) or "nothing"
+        raise UndeclaredChannelError(f"gate {self._gate} reads channel {channel!r} but declares {declared}")
+
+
+def _only(
+    items: Sequence[Item] | None, key_of: Callable[[Item], Key], registered: Iterable[Key]
+) -> dict[Key, Item] | None:
+    """The items of registered keys, by key. One that is stored twice is left out: nobody can say which one counts."""
+    if items is None:
+        return None
+    by_key = {key_of(item): item for item in items}
+    times = Counter(map(key_of, items))
+    return {key: by_key[key] for key in registered if times[key] == 1}

@@ -1,0 +1,73 @@
+"""Load gates from files: the shipped ones and a user's own take exactly this path."""
+
+import importlib.util
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import ModuleType
+
+from gatepost import bundled
+from gatepost.errors import RegistrationError
+from gatepost.gate import Gate
+from gatepost.protocol import GateEntry
+
+
+def load_module(path: Path, *, prefix: str) -> ModuleType:
+    """Import one file by its path, under a name that no other file can take."""
+    name = f"{prefix}_{path.resolve().as_posix()}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise RegistrationError(f"{path}: is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise RegistrationError(f"{path}: cannot be imported: {type(error).__name__}: {error}") from error
+    return module
+
+
+class Gates:
+    """The installed gates by name and version.
+
+    A later folder may add gates and versions, but never redefine one: two files that claim the same name and
+    version are refused, since a receipt could then be judged by either.
+    """
+
+    def __init__(self, folders: Iterable[Path] = ()) -> None:
+        self._gates: dict[tuple[str, int], Gate] = {}
+        self._source: dict[tuple[str, int], Path] = {}
+        for folder in (bundled.folder("gates"), *folders):
+            for path in sorted(folder.glob("*.py")):
+                self._add(path.resolve())
+
+    def _add(self, path: Path) -> None:
+        for value in vars(load_module(path, prefix="gatepost_gate")).values():
+            if not isinstance(value, Gate):
+                continue
+            key = (value.name, value.version)
+            if self._source.setdefault(key, path) != path:
+                raise RegistrationError(
+                    f"{path}: gate {value.name} version {value.version} is defined in {self._source[key]} already"
+                )
+            self._gates[key] = value
+
+    def get(self, name: str, version: int, *, where: str) -> Gate:
+        """The gate of that name and version. Raises ``RegistrationError`` if it is not installed."""
+        if (name, version) in self._gates:
+            return self._gates[name, version]
+        versions = [str(known) for gate, known in sorted(self._gates) if gate == name]
+        found = f"versions {', '.join(versions)}" if versions else "no gate of that name"
+        raise RegistrationError(f"{where}: gate {name} version {version} is not installed; found {found}")
+
+    def of(self, entry: GateEntry, *, where: str) -> Gate:
+        """The gate that a protocol registered."""
+        return self.get(entry.name, entry.version, where=where)
+
+    @property
+    def all(self) -> Mapping[tuple[str, int], Gate]:
+        """(name, version) -> gate."""
+        return self._gates

@@ -1,0 +1,194 @@
+"""The one strict JSON reader, the RFC 8785 writer, and the only way in which gatepost writes files.
+
+Strict means: UTF-8 without a byte order mark, no NaN or Infinity, no number that overflows a double, no repeated
+key, no integer beyond 2^53, no lone surrogate, nothing after the document. Python's own reader accepts all of
+these, and another reader of the same file then sees other data.
+"""
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+import secrets
+import stat
+from pathlib import Path
+from typing import Any, NoReturn
+
+import rfc8785
+
+from gatepost.errors import DataError, IntegrityError
+from gatepost.verdict import JSON
+
+MAX_INTEGER = 2**53
+MAX_DEPTH = 200
+"""Deeper documents are refused, so that no reader of a canonical file runs out of stack."""
+
+
+def loads(data: bytes, *, source: str) -> JSON:
+    """Parse one JSON document strictly. Raises ``DataError`` naming ``source`` and what is wrong."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{source}: byte {error.start} is not UTF-8") from None
+    if text.startswith("\ufeff"):
+        raise DataError(f"{source}: starts with a byte order mark, expected plain UTF-8")
+
+    def refuse_constant(name: str) -> NoReturn:
+        raise DataError(f"{source}: {name} is not a JSON number")
+
+    def integer(digits: str) -> int:
+        if len(digits) > 17 or abs(int(digits)) > MAX_INTEGER:
+            shown = digits if len(digits) <= 24 else f"{digits[:8]}… ({len(digits)} digits)"
+            raise DataError(f"{source}: integer {shown} is beyond 2^53; store it as a string")
+        return int(digits)
+
+    def real(digits: str) -> float:
+        value = float(digits)
+        if not math.isfinite(value):
+            raise DataError(f"{source}: number {digits[:24]} overflows a double")
+        return value
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        document = dict(items)
+        if len(document) != len(items):
+            keys = [key for key, _ in items]
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise DataError(f"{source}: key {twice!r} appears twice in one object")
+        return document
+
+    try:
+        document = json.loads(
+            text, parse_constant=refuse_constant, parse_int=integer, parse_float=real, object_pairs_hook=pairs
+        )
+    except json.JSONDecodeError as error:
+        raise DataError(f"{source}: not JSON at line {error.lineno} column {error.colno}: {error.msg}") from None
+    except RecursionError:
+        raise DataError(f"{source}: nested deeper than {MAX_DEPTH} levels") from None
+    _refuse_surrogates_and_depth(document, source, MAX_DEPTH)
+    return document
+
+
+def _refuse_surrogates_and_depth(value: JSON, source: str, depth: int) -> None:
+    if depth == 0:
+        raise DataError(f"{source}: nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, str):
+        if any("\ud800" <= character <= "\udfff" for character in value):
+            raise DataError(f"{source}: a string holds a lone surrogate, which is not Unicode text")
+    elif isinstance(value, list):
+        for item in value:
+            _refuse_surrogates_and_depth(item, source, depth - 1)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _refuse_surrogates_and_depth(key, source, depth - 1)
+            _refuse_surrogates_and_depth(item, source, depth - 1)
+
+
+def canonical(document: JSON, *, source: str = "document") -> bytes:
+    """The RFC 8785 bytes of a document. Raises ``DataError`` where it has none that the strict reader takes.
+
+    (RFC 8785 writes the double 2^53 + 2 as an integer, which no reader can tell from an integer out of range.)
+    """
+    try:
+        data = rfc8785.dumps(document)
+        loads(data, source=source)
+    except (rfc8785.CanonicalizationError, RecursionError, UnicodeEncodeError, DataError) as error:
+        raise DataError(f"{source}: has no canonical form: {error}") from None
+    return data
+
+
+def digest(data: bytes) -> str:
+    """``sha256:`` and 64 hex digits."""
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+def loads_canonical(data: bytes, *, source: str) -> JSON:
+    """Parse a document that must be stored as its own RFC 8785 bytes, so that its digest has one meaning."""
+    document = loads(data, source=source)
+    if canonical(document, source=source) != data:
+        raise IntegrityError(f"{source}: bytes are not the RFC 8785 form of their content; the file was edited")
+    return document
+
+
+def read_bytes(path: Path) -> bytes:
+    """Read a regular file through a descriptor that cannot be a link, a device or a pipe."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except FileNotFoundError:
+        raise DataError(f"{path}: does not exist") from None
+    except OSError as error:
+        reason = "is a symbolic link" if path.is_symlink() else error.strerror
+        raise IntegrityError(f"{path}: {reason}, expected a regular file") from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise IntegrityError(f"{path}: is not a regular file")
+    with os.fdopen(descriptor, "rb") as stream:
+        return stream.read()
+
+
+def read(path: Path) -> JSON:
+    """Read any JSON file strictly."""
+    return loads(read_bytes(path), source=str(path))
+
+
+def read_canonical(path: Path) -> JSON:
+    """Read a JSON file that gatepost froze."""
+    return loads_canonical(read_bytes(path), source=str(path))
+
+
+def write_new(path: Path, data: bytes) -> None:
+    """Write a file that must not exist yet: whole, durable and read back, or not at all.
+
+    The bytes go to a new file in the same folder, are synced and compared, and are then linked to their name,
+    which fails if the name is taken: a frozen file can never be overwritten, nor seen half written.
+    """
+    temporary = _write_temporary(path, data)
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise IntegrityError(f"{path}: exists already; gatepost never overwrites a record") from None
+    finally:
+        temporary.unlink()
+    sync_folder(path.parent)
+
+
+def replace(path: Path, data: bytes) -> None:
+    """Replace the one kind of file that may change, an index over the others, in one atomic rename."""
+    temporary = _write_temporary(path, data)
+    temporary.rename(path)
+    sync_folder(path.parent)
+
+
+def write_canonical(path: Path, document: JSON) -> bytes:
+    """Write a new file in RFC 8785 bytes, and return them."""
+    data = canonical(document, source=str(path))
+    write_new(path, data)
+    return data
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+TEMPORARY_PREFIX = ".writing-"
+
+
+def _write_temporary(path: Path, data: bytes) -> Path:
+    temporary = path.parent / f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}"
+    try:
+        with temporary.open("xb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if temporary.read_bytes() != data:
+            raise IntegrityError(f"{path}: what was written is not what can be read back")
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+        raise
+    return temporary

@@ -1,0 +1,203 @@
+"""Run the one step that the ladder authorises, with one engine, and commit it."""
+
+import time
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gatepost import integrity, jsonfile, schema
+from gatepost.archive import Archive
+from gatepost.audit import rows as tables
+from gatepost.engine import Engine, EngineFacts, EngineSpec
+from gatepost.errors import GatepostError, OrderError
+from gatepost.evidence import Record
+from gatepost.freeze import find_model
+from gatepost.gatefiles import Gates
+from gatepost.judge import judge
+from gatepost.ladder import Decision, Judgement, Step, audit
+from gatepost.protocol import Rung, Stage
+from gatepost.records import analyse_tasks, grade_samples, plan_of, records_of
+from gatepost.sampling import Progress, Stream, requests_of, sample
+from gatepost.stepfiles import plain_facts, read_record, write_manifest, write_session
+from gatepost.studyfiles import Domain, load_domain
+from gatepost.verdict import Outcome
+
+OpenEngine = Callable[[EngineSpec], Engine]
+
+
+class PreflightRefusedError(GatepostError):
+    """A gate before generation did not pass: nothing was sampled, and the step stays open."""
+
+    def __init__(self, step: Step, judgement: Judgement) -> None:
+        self.judgement = judgement
+        lines = [f"{step}: refused before generation"]
+        for verdict in judgement.verdicts:
+            lines += [f"  {verdict.gate}: {check}" for check in verdict.checks if check.outcome is not Outcome.PASS]
+        super().__init__("\n".join(lines))
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What a live invocation needs: an archive, the installed gates, where studies are, how engines are opened."""
+
+    archive: Archive
+    gates: Gates
+    studies: tuple[Path, ...]
+    open_engine: OpenEngine
+    progress: Progress = lambda completed, registered, tokens: None
+
+    def run(self) -> Decision:
+        """Run the open step, write its evidence and receipt, and return where that leaves the ladder.
+
+        Raises:
+            OrderError: no step is open, or another run holds the archive.
+            PreflightRefusedError: a gate before generation did not pass.
+            EngineError: the engine failed; the attempt is on record with every id that was sampled.
+        """
+        with self.archive.lock():
+            self.archive.recover()
+            integrity.verify(self.archive)
+            decision = audit(self.archive.protocol, self.archive.judgements())
+            if decision.step is None or decision.terminal:
+                raise OrderError(f"protocol {self.archive.protocol.id}: no step is open; {decision}: {decision.reason}")
+            return self._attempt(decision.step)
+
+    def _attempt(self, step: Step) -> Decision:
+        protocol = self.archive.protocol
+        number, folder = self.archive.begin(step)
+        try:
+            domain = load_domain(protocol.study, protocol.domain_version, self.studies, where=f"protocol {protocol.id}")
+            stage = protocol.stage(step.stage)
+            if not self._resume(step, folder):
+                tables.write_tasks(folder, analyse_tasks(self.archive, stage, domain))
+                if stage.samples:
+                    self._sample(step, stage, number, folder, domain)
+            decision = self._receipt(step, stage, number, folder, domain)
+        except PreflightRefusedError as refusal:
+            self.archive.close("refused", step, number, str(refusal).replace("\n", ";"))
+            raise
+        except BaseException as error:
+            self.archive.close("failed", step, number, f"{type(error).__name__}: {error}".rstrip(": "))
+            raise
+        self.archive.commit(step, number, folder)
+        return decision
+
+    def _resume(self, step: Step, folder: Path) -> bool:
+        """Take over the evidence of an earlier attempt whose sampling was complete and whose judging failed.
+
+        A validator's mistake must never cost a run: what was sampled once is judged again, never sampled again.
+        """
+        for earlier in reversed(self.archive.attempt_folders()):
+            complete = (earlier / "session.json").exists() and earlier.name.partition("-")[2] == str(step)
+            if complete and earlier != folder:
+                for path in sorted(earlier.iterdir()):
+                    if path.suffix == ".parquet" or path.name in ("session.json", "preflight.json"):
+                        jsonfile.write_new(folder / path.name, jsonfile.read_bytes(path))
+                return True
+        return False
+
+    def _sample(self, step: Step, stage: Stage, number: int, folder: Path, domain: Domain) -> None:
+        protocol = self.archive.protocol
+        rung = protocol.rungs[-1] if step.rung is None else protocol.rung(step.rung)
+        plan = plan_of(
+            self.archive,
+            stage,
+            None if stage.max_think_tokens else rung,
+            recorded_digest=protocol.digest,
+        )
+        tasks = {task["task_id"]: task for task in self.archive.tasks(stage.splits[0])}
+        started = time.monotonic()
+        with closing(self.open_engine(engine_spec(self.archive, rung, domain.ANSWER_TEXTS))) as engine:
+            facts = engine.facts()
+            prompts = tuple(engine.render({name: domain.messages(tasks[name]) for name in plan.task_ids}))
+            tables.write_prompts(folder / "prompts.parquet", prompts)
+            before = read_record(folder, replace(Record(plan), engine=facts))
+            self._preflight(step, number, folder, replace(before, engine=facts), facts)
+            requests = requests_of(plan, prompts, max_think_tokens=plan.max_think_tokens or 0)
+            with Stream(folder / "stream.jsonl", blind=stage.blind) as stream:
+                rows, text = sample(engine, requests, stream, self.progress)
+            facts = engine.facts()
+        tables.write_rows(folder / "rows.parquet", rows)
+        if not stage.blind:
+            tables.write_text(folder / "text.parquet", text)
+        write_session(folder, protocol, step, facts, round(time.monotonic() - started, 3))
+        (folder / "stream.jsonl").unlink()
+
+    def _preflight(self, step: Step, number: int, folder: Path, record: Record, facts: EngineFacts) -> None:
+        judgement = judge(record, lambda entry: self.gates.of(entry, where=str(step)), before_generation=True)
+        document = {
+            "schema": "gatepost/preflight/1",
+            "protocol": self.archive.protocol.digest,
+            "step": step.to_json(),
+            "attempt": number,
+            "engine": plain_facts(facts),
+            "judgement": judgement.to_json(),
+        }
+        data = jsonfile.canonical(document)
+        schema.validate(jsonfile.loads(data, source="preflight"), kind="preflight", source="preflight.json")
+        jsonfile.write_new(folder / "preflight.json", data)
+        if judgement.verdicts and judgement.outcome is not Outcome.PASS:
+            raise PreflightRefusedError(step, judgement)
+
+    def _receipt(self, step: Step, stage: Stage, number: int, folder: Path, domain: Domain) -> Decision:
+        """Grade, judge what is read back from disk, and write the receipt last."""
+        protocol = self.archive.protocol
+        records = list(records_of(self.archive, step, folder, self.gates, recorded_digest=protocol.digest))
+        if records[0].samples is not None and records[0].text is not None and records[0].grades is None:
+            grades = grade_samples(self.archive, stage, domain, records[0].samples, records[0].text)
+            tables.write_grades(folder / "grades.parquet", grades)
+            records = [replace(record, grades=grades) for record in records]
+        judgements = [judge(record, lambda entry: self.gates.of(entry, where=str(step))) for record in records]
+        decision = audit(protocol, {**self.archive.judgements(), step: judgements})
+        write_receipt(self.archive, step, number, folder, records[0], judgements, decision, origin="live", limits=[])
+        return decision
+
+
+def write_receipt(
+    archive: Archive,
+    step: Step,
+    number: int,
+    folder: Path,
+    record: Record,
+    judgements: list[Judgement],
+    decision: Decision,
+    *,
+    origin: str,
+    limits: list[str],
+) -> None:
+    """Write a step's manifest, then its receipt, the last file of the folder."""
+    manifest = write_manifest(folder, archive.protocol, step, record.rows)
+    document = {
+        "schema": "gatepost/receipt/1",
+        "protocol": archive.protocol.digest,
+        "step": step.to_json(),
+        "attempt": number,
+        "origin": origin,
+        "manifest": manifest,
+        "judgements": [judgement.to_json() for judgement in judgements],
+        "decision": decision.to_json(),
+        "limits": limits,
+    }
+    data = jsonfile.canonical(document, source=str(folder / "receipt.json"))
+    source = str(folder / "receipt.json")
+    schema.validate(jsonfile.loads(data, source=source), kind="receipt", source=source)
+    jsonfile.write_new(folder / "receipt.json", data)
+
+
+def engine_spec(archive: Archive, rung: Rung, answers: Iterable[str]) -> EngineSpec:
+    """What is requested of the engine at a rung."""
+    protocol = archive.protocol
+    model, engine = protocol.model, protocol.engine
+    local = model.path is not None
+    starts = [Path.cwd(), *archive.root.resolve().parents]
+    return EngineSpec(
+        kind=engine["kind"],
+        model_path=str(find_model(model.path, starts)) if model.path is not None else model.repository,
+        revision=None if local else model.revision,
+        tokenizer_revision=None if local else model.tokenizer_revision,
+        options={**engine["options"], **rung.engine},
+        markers=(*model.special_tokens, *answers),
+        start_timeout_seconds=engine["start_timeout_seconds"],
+        idle_timeout_seconds=engine["idle_timeout_seconds"],
+    )

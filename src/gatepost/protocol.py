@@ -1,0 +1,219 @@
+"""The frozen plan, as typed data. Parsing assumes a schema-valid document (see ``gatepost.schema``)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Self
+
+from gatepost.engine import SamplingParams
+from gatepost.errors import RegistrationError
+from gatepost.verdict import JSON
+
+
+class Scope(StrEnum):
+    """When a stage runs, and over which rungs it is judged."""
+
+    ONCE = "once"  # before the ladder; judged once, at no rung
+    NESTED = "nested"  # sampled once at the top rung, judged at every rung by right-censoring
+    RUNG = "rung"  # sampled at a rung, judged at that rung
+    SELECTED = "selected"  # only after a selection, at the selected rung, on a split nothing else may open
+
+
+@dataclass(frozen=True)
+class ModelPin:
+    """The registered model: data, never constants in code.
+
+    Attributes:
+        repository: repository id, or a name for a local model.
+        path: folder relative to the study for a local model; ``None`` when the repository is to be loaded.
+        revision, tokenizer_revision: commit hex for a repository; for a local folder the tree digest of its files.
+        files: file name -> SHA-256 hex digest of a local model; empty for a repository.
+        think_open, think_close: marker text and the single id registered for it.
+        model_eos_id, tokenizer_eos_id: both ends of sequence; which of them stops is said by the sampling.
+    """
+
+    repository: str
+    path: str | None
+    revision: str
+    tokenizer_revision: str
+    files: Mapping[str, str]
+    think_open: tuple[str, int]
+    think_close: tuple[str, int]
+    model_eos_id: int
+    tokenizer_eos_id: int
+
+    @property
+    def special_tokens(self) -> dict[str, int]:
+        """Marker text -> registered id."""
+        return dict([self.think_open, self.think_close])
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, JSON]) -> Self:
+        values = dict(document)
+        for marker in ("think_open", "think_close"):
+            values[marker] = (document[marker]["token"], document[marker]["id"])
+        return cls(**values)
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A budget to try. ``engine`` overrides engine options for this rung alone."""
+
+    max_think_tokens: int
+    engine: Mapping[str, JSON]
+
+    @property
+    def name(self) -> str:
+        return str(self.max_think_tokens)
+
+
+@dataclass(frozen=True)
+class GateEntry:
+    """One registered gate: name, version and every threshold it takes."""
+
+    name: str
+    version: int
+    thresholds: Mapping[str, JSON]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One phase of the study.
+
+    Attributes:
+        scope: when it runs and where it is judged.
+        splits: task splits it uses. A stage that samples uses exactly one.
+        samples_per_task: continuations per prompt; 0 for a stage that starts no engine.
+        max_tasks: how many tasks of the split to sample, from its start; ``None`` for all.
+        max_think_tokens: fixed length for a stage outside the ladder (the model smoke); else the rung decides.
+        base_seed: root of the stage's child seeds.
+        blind: whether text and grades are withheld: never decoded, graded or stored.
+        gates: what is judged.
+    """
+
+    name: str
+    scope: Scope
+    splits: tuple[str, ...]
+    samples_per_task: int
+    max_tasks: int | None
+    max_think_tokens: int | None
+    base_seed: int | None
+    blind: bool
+    gates: tuple[GateEntry, ...]
+
+    @property
+    def samples(self) -> bool:
+        """Whether this stage starts an engine."""
+        return self.samples_per_task > 0
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, JSON]) -> Self:
+        gates = tuple(
+            GateEntry(name, entry["version"], entry["thresholds"]) for name, entry in sorted(document["gates"].items())
+        )
+        return cls(
+            name=document["name"],
+            scope=Scope(document["scope"]),
+            splits=tuple(document["splits"]),
+            samples_per_task=document["samples_per_task"],
+            max_tasks=document["max_tasks"],
+            max_think_tokens=document["max_think_tokens"],
+            base_seed=document["base_seed"],
+            blind=document["blind"],
+            gates=gates,
+        )
+
+
+@dataclass(frozen=True)
+class Label:
+    """A terminal state, and what it may and may not be cited for."""
+
+    name: str
+    licenses: str
+    does_not_license: str
+
+
+@dataclass(frozen=True)
+class BoundFile:
+    """A file whose bytes are part of the plan, copied into the archive when the protocol is frozen."""
+
+    path: str
+    role: str
+    sha256: str
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """A frozen protocol.
+
+    Attributes:
+        digest: ``sha256:…`` of its RFC 8785 bytes; the name by which everything refers to it.
+        study, domain_version: which task domain renders, parses and grades.
+        labels: terminal state (``exhausted``, ``selected``, ``replicated``, ``not_replicated``) -> label.
+        engine: kind, options, timeouts and registered package versions.
+        splits, parents: name -> path of the bound file that holds the tasks.
+        document: the whole document, for everything that is only read by people.
+    """
+
+    digest: str
+    id: str
+    study: str
+    domain_version: int
+    model: ModelPin
+    engine: Mapping[str, JSON]
+    sampling: SamplingParams
+    max_answer_tokens: int
+    rungs: tuple[Rung, ...]
+    stages: tuple[Stage, ...]
+    labels: Mapping[str, Label]
+    splits: Mapping[str, str]
+    parents: Mapping[str, str]
+    bound: tuple[BoundFile, ...]
+    document: Mapping[str, JSON]
+
+    def stage(self, name: str) -> Stage:
+        """The stage of that name. Raises ``RegistrationError`` listing the registered ones."""
+        for stage in self.stages:
+            if stage.name == name:
+                return stage
+        known = ", ".join(stage.name for stage in self.stages)
+        raise RegistrationError(f"protocol {self.id}: no stage {name!r}, registered: {known}")
+
+    def rung(self, name: str) -> Rung:
+        """The rung of that name. Raises ``RegistrationError`` listing the registered ones."""
+        for rung in self.rungs:
+            if rung.name == name:
+                return rung
+        known = ", ".join(rung.name for rung in self.rungs)
+        raise RegistrationError(f"protocol {self.id}: no rung {name!r}, registered: {known}")
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, JSON], *, digest: str) -> Self:
+        sampling = dict(document["sampling"])
+        max_answer_tokens = sampling.pop("max_answer_tokens")
+        sampling.pop("seed_rule")
+        sampling["stop_ids"] = tuple(sampling["stop_ids"])
+        return cls(
+            digest=digest,
+            id=document["id"],
+            study=document["study"]["name"],
+            domain_version=document["study"]["domain_version"],
+            model=ModelPin.from_json(document["model"]),
+            engine=document["engine"],
+            sampling=SamplingParams(**sampling),
+            max_answer_tokens=max_answer_tokens,
+            rungs=tuple(Rung(**rung) for rung in document["rungs"]),
+            stages=tuple(Stage.from_json(stage) for stage in document["stages"]),
+            labels={state: Label(**label) for state, label in document["labels"].items()},
+            splits=document["splits"],
+            parents=document["parents"],
+            bound=tuple(BoundFile(**entry) for entry in document["bound"]),
+            document=document,
+        )
+
+
+def sample_count(stage: Stage, tasks: Sequence[object]) -> tuple[int, int]:
+    """(tasks, rows) that a stage samples from a split."""
+    count = len(tasks) if stage.max_tasks is None else min(stage.max_tasks, len(tasks))
+    return count, count * stage.samples_per_task

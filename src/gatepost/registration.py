@@ -1,0 +1,150 @@
+"""What makes a plan worth freezing: the rules that a protocol has to meet as a whole. Pure; see ``freeze``."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+
+from gatepost.errors import RegistrationError
+from gatepost.gate import Gate
+from gatepost.protocol import GateEntry, Protocol, Scope, Stage
+from gatepost.reachability import registered_reach, require_reachable
+from gatepost.seeds import child_seed, require_distinct
+
+GateOf = Callable[[GateEntry], Gate]
+_ORDER = {Scope.ONCE: 0, Scope.NESTED: 1, Scope.RUNG: 1, Scope.SELECTED: 2}
+
+
+def check(protocol: Protocol, gate_of: GateOf, task_ids: Mapping[str, Sequence[str]]) -> None:
+    """Raise ``RegistrationError`` for the first rule that the protocol breaks.
+
+    Args:
+        gate_of: the installed gate of an entry; raises if there is none.
+        task_ids: split -> its task ids, in order.
+    """
+    _check_rungs(protocol)
+    _check_sampling(protocol)
+    _check_stages(protocol, task_ids)
+    _check_labels(protocol)
+    for stage in protocol.stages:
+        _check_gates(stage, gate_of)
+    _check_context(protocol)
+    _check_splits(protocol)
+    _check_seeds(protocol, task_ids)
+    require_reachable(registered_reach(protocol, gate_of, {split: len(ids) for split, ids in task_ids.items()}))
+
+
+def _check_rungs(protocol: Protocol) -> None:
+    caps = [rung.max_think_tokens for rung in protocol.rungs]
+    if any(low >= high for low, high in pairwise(caps)):
+        raise RegistrationError(f"rungs: max_think_tokens {caps}, expected strictly ascending")
+
+
+def _check_sampling(protocol: Protocol) -> None:
+    sampling, model = protocol.sampling, protocol.model
+    if sampling.greedy != (sampling.temperature == 0):
+        raise RegistrationError(
+            f"sampling: greedy is {sampling.greedy} and temperature is {sampling.temperature}; "
+            "greedy decoding is registered as greedy = true with temperature = 0, sampling as neither"
+        )
+    markers = {model.think_open[1], model.think_close[1]}
+    if markers & set(sampling.stop_ids) or len(markers) < 2:
+        raise RegistrationError(
+            f"model: think_open {model.think_open[1]}, think_close {model.think_close[1]} and sampling.stop_ids "
+            f"{list(sampling.stop_ids)}: expected two different markers, neither of which stops sampling"
+        )
+
+
+def _check_stages(protocol: Protocol, task_ids: Mapping[str, Sequence[str]]) -> None:
+    names = [stage.name for stage in protocol.stages]
+    if len(set(names)) < len(names):
+        raise RegistrationError(f"stages: names {names}, expected all different")
+    if any(_ORDER[a.scope] > _ORDER[b.scope] for a, b in pairwise(protocol.stages)):
+        order = [f"{stage.name} ({stage.scope})" for stage in protocol.stages]
+        raise RegistrationError(f"stages: {', '.join(order)}: expected once, then nested or rung, then selected")
+    if not any(_ORDER[stage.scope] == 1 for stage in protocol.stages):
+        raise RegistrationError("stages: none is nested or rung, so no rung could ever be judged")
+    for stage in protocol.stages:
+        where = f"stage {stage.name}"
+        if unknown := sorted(set(stage.splits) - set(protocol.splits)):
+            raise RegistrationError(f"{where}: split {unknown[0]!r} is not one of {', '.join(protocol.splits)}")
+        if not stage.samples:
+            if stage.scope is not Scope.ONCE:
+                raise RegistrationError(f"{where}: scope {stage.scope} needs samples_per_task of at least 1, found 0")
+            continue
+        if len(stage.splits) != 1:
+            raise RegistrationError(f"{where}: samples {len(stage.splits)} splits, expected exactly 1")
+        if stage.base_seed is None:
+            raise RegistrationError(f"{where}: base_seed is missing, expected one for a stage that samples")
+        if (stage.max_think_tokens is None) is (stage.scope is Scope.ONCE):
+            expected = "a fixed max_think_tokens" if stage.scope is Scope.ONCE else "none: the rung decides"
+            raise RegistrationError(f"{where}: max_think_tokens is {stage.max_think_tokens}, expected {expected}")
+
+
+def _check_labels(protocol: Protocol) -> None:
+    after = any(stage.scope is Scope.SELECTED for stage in protocol.stages)
+    expected = {"exhausted", "replicated", "not_replicated"} if after else {"exhausted", "selected"}
+    if set(protocol.labels) != expected:
+        raise RegistrationError(
+            f"labels: found {', '.join(sorted(protocol.labels))}, expected exactly the terminal states that these "
+            f"stages can reach: {', '.join(sorted(expected))}"
+        )
+
+
+def _check_gates(stage: Stage, gate_of: GateOf) -> None:
+    for entry in stage.gates:
+        where = f"stage {stage.name}: gate {entry.name}"
+        gate = gate_of(entry)
+        gate.require_thresholds(entry.thresholds, where=where)
+        if stage.blind and gate.reads_content:
+            channels = ", ".join(sorted(gate.reads))
+            raise RegistrationError(f"{where}: reads {channels}, but the stage is blind: text and grades are withheld")
+        if not stage.samples and not gate.before_generation:
+            raise RegistrationError(f"{where}: reads {', '.join(sorted(gate.reads))}, but the stage samples nothing")
+
+
+def _check_context(protocol: Protocol) -> None:
+    """Budgets fit the context: with the registered prompt limit where there is one, with an empty prompt else."""
+    context = protocol.engine["options"].get("max_model_len")
+    if not isinstance(context, int):
+        raise RegistrationError(f"engine.options.max_model_len is {context!r}, expected the context length in tokens")
+    for stage in protocol.stages:
+        if not stage.samples:
+            continue
+        cap = stage.max_think_tokens or protocol.rungs[-1].max_think_tokens
+        limits = next((gate.thresholds for gate in stage.gates if gate.name == "prompt_envelope"), {})
+        prompt = limits.get("max_prompt_tokens", 1)
+        need, limit = prompt + cap + protocol.max_answer_tokens, limits.get("max_total_tokens", context)
+        if need > limit or limit > context:
+            raise RegistrationError(
+                f"stage {stage.name}: prompt {prompt} + thinking {cap} + answer {protocol.max_answer_tokens} = {need} "
+                f"tokens, registered total {limit}, context {context}: expected need <= total <= context"
+            )
+
+
+def _check_splits(protocol: Protocol) -> None:
+    """Nothing but a selection may open a split that a stage after selection uses."""
+    guarded = {split for stage in protocol.stages if stage.scope is Scope.SELECTED for split in stage.splits}
+    for stage in protocol.stages:
+        opened = guarded & set(stage.splits)
+        if stage.samples and stage.scope is not Scope.SELECTED and opened:
+            raise RegistrationError(
+                f"stage {stage.name}: samples split {sorted(opened)[0]!r}, which only a selection may open"
+            )
+
+
+def _check_seeds(protocol: Protocol, task_ids: Mapping[str, Sequence[str]]) -> None:
+    seeds: dict[int, str] = {}
+    for stage in protocol.stages:
+        if stage.base_seed is None:
+            continue
+        if stage.base_seed in seeds:
+            raise RegistrationError(
+                f"stage {stage.name}: base_seed {stage.base_seed} is that of stage {seeds[stage.base_seed]}, "
+                "expected disjoint seeds"
+            )
+        seeds[stage.base_seed] = stage.name
+        ids = task_ids[stage.splits[0]][: stage.max_tasks]
+        require_distinct(
+            (f"{task_id}/{index}", child_seed(stage.base_seed, task_id, index))
+            for task_id in ids
+            for index in range(stage.samples_per_task)
+        )

@@ -1,0 +1,147 @@
+"""Sample one step: every id is on disk before anything looks at it."""
+
+import json
+import os
+from array import array
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from gatepost.engine import Chunk, Completion, Engine, Prompt, Request
+from gatepost.errors import EngineError
+from gatepost.evidence import Plan, Row
+from gatepost.fingerprint import RowKey
+from gatepost.protocol import Protocol, Stage
+from gatepost.seeds import child_seed
+
+Progress = Callable[[int, int, int], None]
+"""Called with (completed samples, registered samples, sampled tokens)."""
+
+
+def requests_of(plan: Plan, prompts: Iterable[Prompt], *, max_think_tokens: int) -> dict[str, tuple[RowKey, Request]]:
+    """Request id -> registered key and request, in registered order."""
+    protocol: Protocol = plan.protocol
+    stage: Stage = plan.stage
+    by_task = {prompt.task_id: prompt for prompt in prompts}
+    requests = {}
+    for key in plan.keys:
+        name = f"{key.task_id}/{key.sample_index}"
+        request = Request(
+            request_id=name,
+            token_ids=by_task[key.task_id].token_ids,
+            seed=child_seed(stage.base_seed or 0, key.task_id, key.sample_index),
+            sampling=protocol.sampling,
+            max_think_tokens=max_think_tokens,
+            max_answer_tokens=protocol.max_answer_tokens,
+            think_close_id=protocol.model.think_close[1],
+        )
+        requests[name] = (key, request)
+    return requests
+
+
+@dataclass
+class _Partial:
+    """A continuation while it grows."""
+
+    token_ids: "array[int]" = field(default_factory=lambda: array("i"))
+    forward_input_lengths: "array[int] | None" = field(default_factory=lambda: array("i"))
+    completion: Completion | None = None
+
+    def add(self, chunk: Chunk) -> None:
+        self.token_ids.extend(chunk.token_ids)
+        if chunk.forward_input_lengths is None:
+            self.forward_input_lengths = None
+        elif self.forward_input_lengths is not None:
+            self.forward_input_lengths.extend(chunk.forward_input_lengths)
+
+
+class Stream:
+    """``stream.jsonl``: what an engine says, line by line, synced at the end of every sample.
+
+    A blind stream keeps ids and reasons and never the text.
+    """
+
+    def __init__(self, path: Path, *, blind: bool) -> None:
+        self.path, self.blind = path, blind
+        self._file = path.open("x", encoding="utf-8")
+
+    def write(self, event: Chunk | Completion) -> None:
+        record: dict[str, object] = {"request_id": event.request_id}
+        if isinstance(event, Chunk):
+            record["token_ids"] = event.token_ids
+            record["forward_input_lengths"] = event.forward_input_lengths
+        else:
+            record["finish_reason"] = event.finish_reason
+            if not self.blind:
+                record["text"] = event.text
+        self._file.write(json.dumps(record, allow_nan=False) + "\n")
+        self._file.flush()
+        if isinstance(event, Completion):
+            os.fsync(self._file.fileno())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+
+def sample(
+    engine: Engine, requests: Mapping[str, tuple[RowKey, Request]], stream: Stream, progress: Progress
+) -> tuple[list[Row], dict[RowKey, str]]:
+    """Run the requests, streaming to disk; returns rows in registered order, and texts (none when blind).
+
+    Raises ``EngineError`` of kind ``garbage`` for an answer to a request that was never made.
+    """
+    partial = {name: _Partial() for name in requests}
+    completed = tokens = 0
+    for event in engine.generate([request for _, request in requests.values()]):
+        stream.write(event)
+        if event.request_id not in partial:
+            raise EngineError(f"engine answered request {event.request_id!r}, which was not asked", kind="garbage")
+        if isinstance(event, Chunk):
+            partial[event.request_id].add(event)
+            tokens += len(event.token_ids)
+        else:
+            partial[event.request_id].completion = event
+            completed += 1
+        progress(completed, len(requests), tokens)
+    rows, text = [], {}
+    for name, (key, request) in requests.items():
+        sampled = partial[name]
+        reason = sampled.completion.finish_reason if sampled.completion else None
+        rows.append(
+            Row(
+                key=key,
+                seed=request.seed,
+                prompt_tokens=len(request.token_ids),
+                token_ids=sampled.token_ids,
+                forward_input_lengths=sampled.forward_input_lengths,
+                finish_reason=reason,
+                claims={},
+            )
+        )
+        if sampled.completion and not stream.blind:
+            text[key] = sampled.completion.text
+    return rows, text
+
+
+def count_ids(stream: Path) -> tuple[int, int]:
+    """(samples begun, ids) in a stream that may end in the middle of a line."""
+    samples: set[str] = set()
+    ids = 0
+    for line in stream.read_bytes().splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            break
+        if "token_ids" in record:
+            samples.add(record["request_id"])
+            ids += len(record["token_ids"])
+    return len(samples), ids

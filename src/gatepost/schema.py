@@ -1,0 +1,35 @@
+"""JSON Schema 2020-12 validation against the shipped schemas."""
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from gatepost import bundled, jsonfile
+from gatepost.errors import DataError
+from gatepost.verdict import JSON
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
+
+
+def validate(document: JSON, *, kind: str, source: str) -> None:
+    """Validate a document of that kind by the schema version that it names.
+
+    Raises ``DataError`` naming the source, the field, what was found and what was expected. A document of an
+    unknown version is refused, never read by the nearest schema.
+    """
+    name = document.get("schema") if isinstance(document, dict) else None
+    if not isinstance(name, str) or not name.startswith(f"gatepost/{kind}/"):
+        raise DataError(f"{source}: field 'schema' is {name!r}, expected 'gatepost/{kind}/1'")
+    error = next(iter(sorted(_validator(name, source).iter_errors(document), key=lambda error: error.json_path)), None)
+    if error is not None:
+        raise DataError(f"{source}: field {error.json_path}: {error.message}")
+
+
+@cache
+def _validator(name: str, source: str) -> "Draft202012Validator":
+    from jsonschema import Draft202012Validator
+
+    path = bundled.folder("schemas") / f"{name.removeprefix('gatepost/').replace('/', '.')}.schema.json"
+    if not path.is_file():
+        raise DataError(f"{source}: schema {name!r} is not known to this version of gatepost")
+    return Draft202012Validator(jsonfile.read(path))

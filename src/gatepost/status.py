@@ -1,0 +1,69 @@
+"""What a plan would take and where an archive stands, as text for people. Reads; never writes."""
+
+from collections.abc import Iterator
+
+from gatepost.archive import Archive
+from gatepost.errors import GatepostError
+from gatepost.freeze import FrozenPlan
+from gatepost.gatefiles import Gates
+from gatepost.ladder import audit
+from gatepost.protocol import Protocol, Scope, Stage, sample_count
+from gatepost.reachability import registered_reach
+from gatepost.sampling import count_ids
+
+
+def plan_text(plan: FrozenPlan, gates: Gates) -> str:
+    """The stages of a plan with their sample sizes and largest cost, and what it takes to meet each threshold."""
+    protocol = plan.protocol
+    sizes = {split: plan.bound[path].count(b"\n") for split, path in protocol.splits.items()}
+    lines = [f"{protocol.id}: {protocol.document['preregistration']['question']}", f"protocol: {protocol.digest}", ""]
+    lines += ["stage            scope     tasks  samples  tokens at most"]
+    for stage in protocol.stages:
+        tasks, samples = sample_count(stage, range(sizes[stage.splits[0]]))
+        cost = samples * (_cap(protocol, stage) + protocol.max_answer_tokens)
+        lines.append(f"{stage.name:<16} {stage.scope:<9} {tasks:>5}  {samples:>7}  {cost if samples else 0:>14}")
+    lines += ["", "what it takes to meet each threshold"]
+    reaches = registered_reach(protocol, lambda entry: gates.of(entry, where=protocol.id), sizes)
+    return "\n".join([*lines, *(f"  {reach}" for reach in reaches)])
+
+
+def _cap(protocol: Protocol, stage: Stage) -> int:
+    return stage.max_think_tokens or protocol.rungs[-1].max_think_tokens
+
+
+def status_text(archive: Archive, *, log: bool = False) -> str:
+    """Where the ladder stands, the one next step, and with ``log`` the whole history."""
+    return "\n".join(_status(archive, log=log))
+
+
+def _status(archive: Archive, *, log: bool) -> Iterator[str]:
+    protocol = archive.protocol
+    yield f"{protocol.id}  {protocol.digest}"
+    try:
+        judgements = archive.judgements()
+        decision = audit(protocol, judgements)
+    except GatepostError as error:
+        yield f"the record is not sound: {error}"
+        return
+    for step, judged in judgements.items():
+        for judgement in judged:
+            where = "" if judgement.rung is None or step.rung else f" at {judgement.rung}"
+            yield f"  {step}{where}: {judgement.outcome}"
+    yield str(decision) if decision.terminal else f"next step: {decision.step}"
+    yield f"  {decision.reason}"
+    if decision.terminal and decision.state in protocol.labels:
+        label = protocol.labels[decision.state]
+        yield f"  licenses: {label.licenses}"
+        yield f"  does not license: {label.does_not_license}"
+    elif decision.step is not None and protocol.stage(decision.step.stage).scope is not Scope.ONCE:
+        yield f"  caps: {', '.join(rung.name for rung in protocol.rungs)}"
+    events = archive.journal.read()
+    for event in archive.open_attempts(events):
+        yield f"  attempt {event.attempt} at {event.step} was started at {event.at} and is open: running, or killed"
+    for folder in archive.attempt_folders():
+        if (folder / "stream.jsonl").exists():
+            samples, ids = count_ids(folder / "stream.jsonl")
+            yield f"  {folder.name}: kept {ids} ids of {samples} samples; an attempt, never a row set"
+    if log:
+        yield ""
+        yield from (str(event) for event in events)

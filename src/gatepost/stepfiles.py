@@ -1,0 +1,130 @@
+"""The evidence files of one step: written by a live run or an import, read back for judging and for replay.
+
+A live run judges what it reads back from here, never what it has in memory, so that a replay sees the same.
+"""
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from gatepost import jsonfile, schema
+from gatepost.audit import rows as tables
+from gatepost.engine import EngineFacts
+from gatepost.errors import IntegrityError
+from gatepost.evidence import Record, Row
+from gatepost.ladder import Step
+from gatepost.protocol import Protocol
+from gatepost.verdict import JSON
+
+EVIDENCE = (
+    "session.json",
+    "tasks.parquet",
+    "parents.parquet",
+    "prompts.parquet",
+    "rows.parquet",
+    "text.parquet",
+    "grades.parquet",
+)
+"""Every file that can be evidence. ``rows.json`` lists those that a step has; ``receipt.json`` binds that list."""
+
+
+def write_session(
+    folder: Path, protocol: Protocol, step: Step, facts: EngineFacts | None, elapsed_seconds: float | None
+) -> None:
+    """Write what the engine was. Its presence says that sampling is complete."""
+    document = {
+        "schema": "gatepost/session/1",
+        "protocol": protocol.digest,
+        "step": step.to_json(),
+        "engine": None if facts is None else plain_facts(facts),
+        "elapsed_seconds": elapsed_seconds,
+    }
+    schema.validate(document, kind="session", source=str(folder / "session.json"))
+    jsonfile.write_canonical(folder / "session.json", document)
+
+
+def plain_facts(facts: EngineFacts) -> dict[str, JSON]:
+    """Engine facts as JSON data."""
+    return {key: _plain(value) for key, value in dataclasses.asdict(facts).items()}
+
+
+def _plain(value: JSON) -> JSON:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def facts_of(folder: Path) -> EngineFacts | None:
+    """The engine facts of a step, or ``None`` where it had no engine or nobody recorded one."""
+    path = folder / "session.json"
+    if not path.exists():
+        return None
+    document = jsonfile.read_canonical(path)
+    schema.validate(document, kind="session", source=str(path))
+    return None if document["engine"] is None else EngineFacts(**document["engine"])
+
+
+def read_record(folder: Path, record: Record) -> Record:
+    """Fill a record that holds only the plan with everything that a step's folder holds."""
+    facts = facts_of(folder)
+    present = {name for name in EVIDENCE if (folder / name).exists()}
+    return dataclasses.replace(
+        record,
+        engine=facts,
+        scheduler=facts.scheduler if facts else None,
+        tasks=tables.read_tasks(folder) if "tasks.parquet" in present else None,
+        prompts=tables.read_prompts(folder / "prompts.parquet") if "prompts.parquet" in present else None,
+        rows=tables.read_rows(folder / "rows.parquet") if "rows.parquet" in present else None,
+        text=tables.read_text(folder / "text.parquet") if "text.parquet" in present else None,
+        grades=tables.read_grades(folder / "grades.parquet") if "grades.parquet" in present else None,
+    )
+
+
+def write_manifest(folder: Path, protocol: Protocol, step: Step, rows: Sequence[Row] | None) -> str:
+    """List the evidence of a step in ``rows.json``; returns the manifest's digest."""
+    files = []
+    for name in sorted(name for name in EVIDENCE if (folder / name).exists()):
+        data = jsonfile.read_bytes(folder / name)
+        files.append({"path": name, "sha256": hashlib.sha256(data).hexdigest(), "size_bytes": len(data)})
+    document = {
+        "schema": "gatepost/rows/1",
+        "protocol": protocol.digest,
+        "step": step.to_json(),
+        "rows": None if rows is None else len(rows),
+        "sampled_tokens": None if rows is None else sum(len(row.token_ids) for row in rows),
+        "rows_digest": None if rows is None else tables.digest_of(rows),
+        "files": files,
+    }
+    schema.validate(document, kind="rows", source=str(folder / "rows.json"))
+    return jsonfile.digest(jsonfile.write_canonical(folder / "rows.json", document))
+
+
+def verify_manifest(folder: Path, receipt: Mapping[str, JSON], rows: Sequence[Row] | None) -> None:
+    """Raise ``IntegrityError`` unless the evidence is what the receipt bound, by bytes and by logical digest."""
+    path = folder / "rows.json"
+    data = jsonfile.read_bytes(path)
+    if jsonfile.digest(data) != receipt["manifest"]:
+        raise IntegrityError(f"{path}: digest is {jsonfile.digest(data)}, the receipt bound {receipt['manifest']}")
+    manifest = jsonfile.loads_canonical(data, source=str(path))
+    schema.validate(manifest, kind="rows", source=str(path))
+    for field in ("protocol", "step"):
+        if manifest[field] != receipt[field]:
+            raise IntegrityError(f"{path}: field {field} is {manifest[field]!r}, the receipt says {receipt[field]!r}")
+    listed = {entry["path"]: entry for entry in manifest["files"]}
+    present = {name for name in EVIDENCE if (folder / name).exists()}
+    if odd := sorted(present ^ set(listed)):
+        state = "is missing" if odd[0] in listed else "is not in rows.json"
+        raise IntegrityError(f"{folder / odd[0]}: {state}")
+    for name, entry in listed.items():
+        found = hashlib.sha256(jsonfile.read_bytes(folder / name)).hexdigest()
+        if found != entry["sha256"]:
+            raise IntegrityError(f"{folder / name}: SHA-256 is {found}, rows.json bound {entry['sha256']}")
+    recomputed = {
+        "rows": None if rows is None else len(rows),
+        "sampled_tokens": None if rows is None else sum(len(row.token_ids) for row in rows),
+        "rows_digest": None if rows is None else tables.digest_of(rows),
+    }
+    for field, value in recomputed.items():
+        if manifest[field] != value:
+            raise IntegrityError(f"{path}: field {field} is {manifest[field]!r}, recomputed {value!r}")
