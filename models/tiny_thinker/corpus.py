@@ -18,7 +18,9 @@ sampling, while a rare branch would be cut off by them.
 
 import importlib.util
 import random
+from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise, product
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -26,33 +28,22 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 STUDY = ROOT / "studies" / "native_seam"
 
-OPENINGS = (
-    "Let me test each name.",
-    "Try the names in turn.",
-    "Check every name.",
-    "Go through the names.",
-    "Test them one by one.",
-    "Work through the list.",
-    "Begin with any name.",
-    "Take the names as they come.",
-    "See which name fits.",
-    "Find the name that fits.",
-    "Rule names out.",
-    "One name must fit.",
-    "Which name explains all lists?",
-    "Hmm, which name is it?",
-)
+VERBS = ("Test", "Check", "Try", "Compare")
+MANNERS = ("quickly", "calmly", "carefully", "slowly")
 ANOTHER_PASS = "Wait, once more."
 
 
 class Effort(NamedTuple):
-    """How long a thought tends to be: how many openings are trapped, and how often a `yes` is tested again."""
+    """How long a thought tends to be: which openings are trapped, and how often a `yes` is tested again."""
 
-    trapped_openings: int
+    trapped: frozenset[tuple[str, str]]
     another_pass: float
 
 
-EFFORTS = {"low": Effort(1, 0.35), "high": Effort(7, 0.85)}
+EFFORTS = {
+    "low": Effort(frozenset({("Compare", "slowly")}), 0.35),
+    "high": Effort(frozenset(product(VERBS, ("carefully", "slowly"))), 0.85),
+}
 
 
 class Sample(NamedTuple):
@@ -90,20 +81,40 @@ def samples(seed: int, count: int, high_share: float, excluded: set[str]) -> Ite
 def sample(task: dict[str, Any], rng: random.Random) -> Sample:
     """One thought about a task, of the task's effort."""
     effort = EFFORTS[task["effort"]]
-    opening = rng.randrange(len(OPENINGS))
-    tests = _tests(task)
-    if opening >= len(OPENINGS) - effort.trapped_openings:
-        return Sample(domain.messages(task), _lines([OPENINGS[opening], *_loop(tests, rng)]), closed=False)
-    lines = [OPENINGS[opening], *_pass(tests, rng)]
+    opening = rng.choice(VERBS), rng.choice(MANNERS)
+    shown = domain.examples(task, "visible")
+    lines = ["{} the names {}.".format(*opening), _observation(shown)]
+    tests = _tests(shown)
+    if opening in effort.trapped:
+        return Sample(domain.messages(task), _lines(lines + _loop(tests, rng)), closed=False)
+    lines += _pass(tests, rng)
     while rng.random() < effort.another_pass:
         lines += [ANOTHER_PASS, *_pass(tests, rng)]
     answer = domain.ALIASES[task["first_op"]]
     return Sample(domain.messages(task), f"{_lines(lines)}</think>\n\nFirst: {answer}", closed=True)
 
 
-def _tests(task: dict[str, Any]) -> list[str]:
+def _observation(shown: list[Any]) -> str:
+    """What all results have in common, in five words; it narrows the candidates to a few without naming one."""
+    results = [result for _, result in shown]
+    shorter_by = {len(given) - len(result) for given, result in shown}
+    largest = max((abs(value) for result in results for value in result), default=0)
+    words = (
+        "same" if shorter_by == {0} else "less" if shorter_by == {1} else "cut",
+        "signed" if any(value < 0 for result in results for value in result) else "unsigned",
+        "rising" if all(map(_is_rising, results)) else "falling" if all(_is_rising(r[::-1]) for r in results) else "mixed",
+        "kept" if all(Counter(result) <= Counter(given) for given, result in shown) else "changed",
+        "small" if largest <= 9 else "medium" if largest <= 27 else "large",
+    )
+    return f"seen {' '.join(words)}"
+
+
+def _is_rising(values: tuple[int, ...]) -> bool:
+    return all(a <= b for a, b in pairwise(values))
+
+
+def _tests(shown: list[Any]) -> list[str]:
     """The test line of every candidate; exactly one says yes, because the task is identifiable."""
-    shown = domain.examples(task, "visible")
     return [_test(name, count, len(shown)) for name, count in domain.matched_prefixes(shown).items()]
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from corpus import OPENINGS, STUDY, Sample, domain, samples
+from corpus import STUDY, Sample, domain, samples
 from tokenizer import CONTEXT_TOKENS, MODEL_EOS, train_tokenizer
 from transformers import GenerationConfig, PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
@@ -167,11 +167,11 @@ def main(folder: Path, plan: Training) -> None:
 
 
 def tokenizer_texts(plan: Training) -> list[str]:
-    """Chats and completions of a few hundred samples, and every opening."""
+    """Chats and completions of a few hundred samples."""
     drawn = list(samples(plan.seed, 400, plan.high_effort_share, excluded_fingerprints()))
     chats = [message["content"] for sample in drawn for message in sample.messages]
     roles = ["system\n", "user\n", "assistant\n"]
-    return [*chats, *(sample.completion for sample in drawn), *(OPENINGS * 10), *(roles * 10)]
+    return [*chats, *(sample.completion for sample in drawn), *(roles * 10)]
 
 
 def parse_arguments() -> Any:

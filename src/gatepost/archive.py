@@ -101,7 +101,7 @@ class Archive:
     def finished_steps(self) -> list[Step]:
         """Steps with a folder, in ladder order. A folder that names no possible step is refused."""
         possible = {str(step): step for step in steps_of(self.protocol)}
-        names = {path.name for path in (self.root / "steps").iterdir()}
+        names = {path.name for path in jsonfile.entries(self.root / "steps")}
         if strangers := sorted(names - set(possible)):
             raise IntegrityError(f"{self.root / 'steps' / strangers[0]}: is not a step of protocol {self.protocol.id}")
         return [step for name, step in possible.items() if name in names]
@@ -125,7 +125,7 @@ class Archive:
 
     def attempt_folders(self) -> list[Path]:
         """Folders of attempts that did not finish."""
-        return sorted((self.root / "attempts").iterdir())
+        return jsonfile.entries(self.root / "attempts")
 
     def open_attempts(self, events: list[Event] | None = None) -> list[Event]:
         """Attempts that were started and never closed: running now, or interrupted without a word."""
@@ -149,7 +149,7 @@ class Archive:
         """Open the next attempt at a step; returns its number and its folder."""
         number = 1 + sum(event.event == "started" for event in self.journal.read())
         folder = self.root / "attempts" / f"{number:04}-{step}"
-        folder.mkdir()
+        folder.mkdir(parents=True)
         self.journal.append("started", at=self.clock(), step=str(step), attempt=number)
         self.write_catalog()
         return number, folder
@@ -161,6 +161,7 @@ class Archive:
 
     def commit(self, step: Step, number: int, folder: Path) -> None:
         """Turn a complete attempt, its receipt written, into the finished step."""
+        self.step_folder(step).parent.mkdir(exist_ok=True)
         folder.rename(self.step_folder(step))
         for parent in ("attempts", "steps"):
             jsonfile.sync_folder(self.root / parent)

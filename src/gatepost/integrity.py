@@ -29,7 +29,7 @@ def verify(archive: Archive, *, expected_root: str | None = None) -> list[str]:
             "the archive was rolled back, extended or rewritten since"
         )
     bound = {entry.path for entry in archive.protocol.bound}
-    if strangers := sorted(path.name for path in (archive.root / "bound").iterdir() if path.name not in bound):
+    if strangers := [path.name for path in jsonfile.entries(archive.root / "bound") if path.name not in bound]:
         raise IntegrityError(f"{archive.root / 'bound' / strangers[0]}: is not bound by the protocol")
     for name in sorted(bound):
         archive.verify_bound(name)

@@ -42,7 +42,7 @@ class Journal:
     def read(self) -> list[Event]:
         """All events, the chain verified. Raises ``IntegrityError`` for a gap or a broken link."""
         events, previous = [], None
-        names = sorted(path.name for path in self.folder.iterdir() if not path.name.startswith("."))
+        names = [path.name for path in jsonfile.entries(self.folder) if not path.name.startswith(".")]
         for number, name in enumerate(names, start=1):
             path = self.folder / name
             if name != f"{number:04}.json":

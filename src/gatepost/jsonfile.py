@@ -126,6 +126,16 @@ def read_bytes(path: Path) -> bytes:
         return stream.read()
 
 
+def entries(folder: Path) -> list[Path]:
+    """What lies in a folder, sorted. An absent folder holds nothing: version control does not keep an empty one."""
+    try:
+        return sorted(folder.iterdir())
+    except FileNotFoundError:
+        return []
+    except NotADirectoryError:
+        raise IntegrityError(f"{folder}: is a file, expected a folder") from None
+
+
 def read(path: Path) -> JSON:
     """Read any JSON file strictly."""
     return loads(read_bytes(path), source=str(path))

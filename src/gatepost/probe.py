@@ -17,9 +17,9 @@ from gatepost.gatefiles import Gates
 from gatepost.judge import judge
 from gatepost.ladder import Decision, Judgement, Step, audit
 from gatepost.protocol import Rung, Stage
-from gatepost.records import analyse_tasks, grade_samples, plan_of, records_of
+from gatepost.records import analyse_tasks, grade_samples, record_before_generation, records_of, sampling_plan
 from gatepost.sampling import Progress, Stream, requests_of, sample
-from gatepost.stepfiles import plain_facts, read_record, write_manifest, write_session
+from gatepost.stepfiles import plain_facts, write_manifest, write_session
 from gatepost.studyfiles import Domain, load_domain
 from gatepost.verdict import Outcome
 
@@ -99,21 +99,15 @@ class Probe:
 
     def _sample(self, step: Step, stage: Stage, number: int, folder: Path, domain: Domain) -> None:
         protocol = self.archive.protocol
+        plan = sampling_plan(self.archive, step)
         rung = protocol.rungs[-1] if step.rung is None else protocol.rung(step.rung)
-        plan = plan_of(
-            self.archive,
-            stage,
-            None if stage.max_think_tokens else rung,
-            recorded_digest=protocol.digest,
-        )
         tasks = {task["task_id"]: task for task in self.archive.tasks(stage.splits[0])}
         started = time.monotonic()
         with closing(self.open_engine(engine_spec(self.archive, rung, domain.ANSWER_TEXTS))) as engine:
             facts = engine.facts()
             prompts = tuple(engine.render({name: domain.messages(tasks[name]) for name in plan.task_ids}))
             tables.write_prompts(folder / "prompts.parquet", prompts)
-            before = read_record(folder, replace(Record(plan), engine=facts))
-            self._preflight(step, number, folder, replace(before, engine=facts), facts)
+            self._preflight(step, number, folder, facts)
             requests = requests_of(plan, prompts, max_think_tokens=plan.max_think_tokens or 0)
             with Stream(folder / "stream.jsonl", blind=stage.blind) as stream:
                 rows, text = sample(engine, requests, stream, self.progress)
@@ -124,7 +118,8 @@ class Probe:
         write_session(folder, protocol, step, facts, round(time.monotonic() - started, 3))
         (folder / "stream.jsonl").unlink()
 
-    def _preflight(self, step: Step, number: int, folder: Path, record: Record, facts: EngineFacts) -> None:
+    def _preflight(self, step: Step, number: int, folder: Path, facts: EngineFacts) -> None:
+        record = record_before_generation(self.archive, step, folder, self.gates, facts)
         judgement = judge(record, lambda entry: self.gates.of(entry, where=str(step)), before_generation=True)
         document = {
             "schema": "gatepost/preflight/1",

@@ -5,12 +5,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from gatepost.archive import Archive
+from gatepost.audit import rows as tables
+from gatepost.engine import EngineFacts
 from gatepost.errors import IntegrityError
 from gatepost.evidence import Grade, Parent, Plan, Record, Sample, Task, Tasks
 from gatepost.fingerprint import RowKey
 from gatepost.gatefiles import Gates
 from gatepost.ladder import Step, judged_rungs
 from gatepost.protocol import Rung, Stage
+from gatepost.reach import RegisteredReach
 from gatepost.reachability import registered_reach
 from gatepost.stepfiles import read_record
 from gatepost.studyfiles import Domain, TaskDocument
@@ -22,18 +25,42 @@ def plan_of(archive: Archive, stage: Stage, rung: Rung | None, *, recorded_diges
     return Plan(archive.protocol, stage, rung, recorded_digest, tuple(ids))
 
 
+def sampling_plan(archive: Archive, step: Step) -> Plan:
+    """The plan that a step samples by: at its own rung, the top one for a nested stage, none outside the ladder."""
+    protocol = archive.protocol
+    stage = protocol.stage(step.stage)
+    rung = protocol.rungs[-1] if step.rung is None else protocol.rung(step.rung)
+    return plan_of(archive, stage, None if stage.max_think_tokens else rung, recorded_digest=protocol.digest)
+
+
+def record_before_generation(archive: Archive, step: Step, folder: Path, gates: Gates, facts: EngineFacts) -> Record:
+    """What is known of a step once its engine runs and its prompts are rendered, and nothing is sampled yet."""
+    return Record(
+        sampling_plan(archive, step),
+        engine=facts,
+        tasks=tables.read_tasks(folder),
+        prompts=tables.read_prompts(folder / "prompts.parquet"),
+        reach=_reach(archive, gates),
+    )
+
+
 def records_of(archive: Archive, step: Step, folder: Path, gates: Gates, *, recorded_digest: str) -> Iterator[Record]:
     """The record of a step at each rung where it is judged, read from the step's folder."""
     protocol = archive.protocol
     stage = protocol.stage(step.stage)
-    sizes = {split: len(archive.tasks(split)) for split in protocol.splits}
-    reach = tuple(registered_reach(protocol, lambda entry: gates.of(entry, where=protocol.id), sizes))
+    reach = _reach(archive, gates)
     whole: Record | None = None
     for name in judged_rungs(protocol, step):
         rung = None if name is None else protocol.rung(name)
         plan = plan_of(archive, stage, rung, recorded_digest=recorded_digest)
         whole = whole or read_record(folder, Record(plan, reach=reach))
         yield dataclasses.replace(whole, plan=plan)
+
+
+def _reach(archive: Archive, gates: Gates) -> tuple[RegisteredReach, ...]:
+    protocol = archive.protocol
+    sizes = {split: len(archive.tasks(split)) for split in protocol.splits}
+    return tuple(registered_reach(protocol, lambda entry: gates.of(entry, where=protocol.id), sizes))
 
 
 def analyse_tasks(archive: Archive, stage: Stage, domain: Domain) -> Tasks:

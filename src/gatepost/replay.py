@@ -4,20 +4,39 @@
 faithful terminal negative replays clean.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gatepost import integrity, jsonfile
+from gatepost import integrity, jsonfile, schema
 from gatepost.archive import Archive
+from gatepost.engine import EngineFacts
 from gatepost.errors import IntegrityError
 from gatepost.gatefiles import Gates
 from gatepost.judge import judge
 from gatepost.ladder import Decision, Judgement, Step, audit
-from gatepost.records import records_of, require_same_derivation
+from gatepost.records import record_before_generation, records_of, require_same_derivation
 from gatepost.stepfiles import verify_manifest
 from gatepost.studyfiles import load_domain
 from gatepost.verdict import JSON, Verdict
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One thing in which the record and the recomputation disagree.
+
+    Attributes:
+        rung, gate: of the verdict that it concerns; ``gate`` is ``None`` where it concerns the judgement as a whole.
+        what: one line for people.
+    """
+
+    rung: str | None
+    gate: str | None
+    what: str
+
+    def __str__(self) -> str:
+        where = "" if self.rung is None else f"[{self.rung}]"
+        return f"{self.gate or 'judgement'}{where}: {self.what}"
 
 
 @dataclass(frozen=True)
@@ -27,7 +46,7 @@ class StepReplay:
     step: Step
     origin: str
     judgements: tuple[Judgement, ...]
-    differences: tuple[str, ...]
+    differences: tuple[Difference, ...]
 
 
 @dataclass(frozen=True)
@@ -36,15 +55,21 @@ class Replay:
 
     Attributes:
         decision: what the recomputed judgements lead to.
-        differences: everything in which the record and the recomputation disagree.
+        decision_differences: in which decisions and the selection on record are not what the judgements lead to.
         notes: what is unfinished, and what the receipts say of their own limits.
     """
 
     archive: Archive
     steps: tuple[StepReplay, ...]
     decision: Decision
-    differences: tuple[str, ...]
+    decision_differences: tuple[str, ...]
     notes: tuple[str, ...]
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """Everything in which the record and the recomputation disagree."""
+        of_steps = (f"{step.step}: {difference}" for step in self.steps for difference in step.differences)
+        return (*of_steps, *self.decision_differences)
 
     @property
     def faithful(self) -> bool:
@@ -74,15 +99,8 @@ def replay(root: Path, *, gates: Gates, studies: Iterable[Path], expected_root: 
     """Replay one archive. Raises ``GatepostError`` where it is not whole; reports differences where it is."""
     archive = Archive(root)
     notes = integrity.verify(archive, expected_root=expected_root)
-    steps = tuple(replay_step(archive, step, gates=gates, studies=studies) for step in archive.finished_steps())
-    differences = [f"{step.step}: {difference}" for step in steps for difference in step.differences]
-    decision = audit(archive.protocol, {step.step: step.judgements for step in steps})
-    if steps:
-        recorded = archive.receipt(steps[-1].step)["decision"]
-        if recorded != decision.to_json():
-            differences.append(f"decision: recorded {recorded}, recomputed {decision.to_json()}")
-    notes += [f"{step.step}: {limit}" for step in steps for limit in archive.receipt(step.step)["limits"]]
-    return Replay(archive, steps, decision, tuple(differences), tuple(notes))
+    steps = [replay_step(archive, step, gates=gates, studies=studies) for step in archive.finished_steps()]
+    return replay_ladder(archive, steps, notes)
 
 
 def replay_step(archive: Archive, step: Step, *, gates: Gates, studies: Iterable[Path]) -> StepReplay:
@@ -95,39 +113,89 @@ def replay_step(archive: Archive, step: Step, *, gates: Gates, studies: Iterable
     if records[0].tasks is not None or records[0].grades is not None:
         domain = load_domain(protocol.study, protocol.domain_version, studies, where=f"protocol {protocol.id}")
         require_same_derivation(archive, step, folder, records[0], domain)
-    judged = [judge(record, lambda entry: gates.of(entry, where=str(step))).to_json() for record in records]
-    # Through the same bytes as the receipt, so that only meaning can differ.
-    judged = jsonfile.loads(jsonfile.canonical(judged), source=str(step))
-    recomputed = tuple(map(Judgement.from_json, judged))
-    differences = tuple(_differences([Judgement.from_json(old) for old in receipt["judgements"]], recomputed))
-    if not differences and judged != receipt["judgements"]:
-        differences = ("an outcome on record does not follow from its own checks",)
-    return StepReplay(step, receipt["origin"], recomputed, differences)
+    judged = _as_stored([judge(record, lambda entry: gates.of(entry, where=str(step))) for record in records])
+    differences = tuple(_differences(receipt["judgements"], judged))
+    return StepReplay(step, receipt["origin"], tuple(map(Judgement.from_json, judged)), differences)
 
 
-def _differences(recorded: list[Judgement], judged: Iterable[Judgement]) -> Iterable[str]:
-    at = {judgement.rung: judgement for judgement in recorded}
+def replay_preflight(archive: Archive, folder: Path, *, gates: Gates) -> tuple[Difference, ...]:
+    """Judge again what the gates before generation judged in one attempt."""
+    path = folder / "preflight.json"
+    document = jsonfile.read_canonical(path)
+    schema.validate(document, kind="preflight", source=str(path))
+    if document["protocol"] != archive.protocol.digest:
+        raise IntegrityError(f"{path}: field protocol is {document['protocol']}, expected {archive.protocol.digest}")
+    step = Step(**document["step"])
+    record = record_before_generation(archive, step, folder, gates, EngineFacts(**document["engine"]))
+    judged = judge(record, lambda entry: gates.of(entry, where=str(step)), before_generation=True)
+    return tuple(_differences([document["judgement"]], _as_stored([judged])))
+
+
+def replay_ladder(archive: Archive, steps: Sequence[StepReplay], notes: Sequence[str] = ()) -> Replay:
+    """Fold the recomputed judgements, and compare the decision after each step, and the selection, with the record.
+
+    Args:
+        steps: every finished step, in ladder order.
+        notes: what ``integrity.verify`` had to say.
+    """
+    differences: list[str] = []
+    limits: list[str] = []
+    judgements: dict[Step, Sequence[Judgement]] = {}
+    decision = audit(archive.protocol, judgements)
+    for replayed in steps:
+        judgements[replayed.step] = replayed.judgements
+        decision = audit(archive.protocol, judgements)
+        receipt = archive.receipt(replayed.step)
+        if receipt["decision"] != decision.to_json():
+            recorded = f"recorded {receipt['decision']}, recomputed {decision.to_json()}"
+            differences.append(f"decision after {replayed.step}: {recorded}")
+        limits += [f"{replayed.step}: {limit}" for limit in receipt["limits"]]
+    selection = archive.root / "selection.json"
+    selected = jsonfile.read_canonical(selection)["selected"] if selection.exists() else None
+    if selected != decision.rung:
+        differences.append(f"selection: recorded {selected}, recomputed {decision.rung}")
+    return Replay(archive, tuple(steps), decision, tuple(differences), (*notes, *limits))
+
+
+def _as_stored(judgements: Iterable[Judgement]) -> list[JSON]:
+    """Through the same bytes as a record, so that only meaning can differ."""
+    documents = [judgement.to_json() for judgement in judgements]
+    return list(jsonfile.loads(jsonfile.canonical(documents), source="judgements"))
+
+
+def _differences(recorded: list[JSON], recomputed: list[JSON]) -> Iterator[Difference]:
+    at = {judgement["rung"]: judgement for judgement in recorded}
     if len(at) != len(recorded):
-        raise IntegrityError("receipt: two judgements at one rung")
-    for judgement in judged:
-        where = "" if judgement.rung is None else f" at {judgement.rung}"
-        old = {verdict.gate: verdict for verdict in at.pop(judgement.rung, Judgement(None, ())).verdicts}
-        for verdict in judgement.verdicts:
-            yield from _verdict_differences(old.pop(verdict.gate, None), verdict, where)
-        yield from (f"{gate}{where}: recorded, but not registered" for gate in old)
-    yield from (f"a judgement at {rung} is recorded, but not registered" for rung in at)
+        raise IntegrityError("two judgements are recorded at one rung")
+    for judgement in recomputed:
+        yield from _judgement_differences(at.pop(judgement["rung"], {"verdicts": []}), judgement)
+    yield from (Difference(rung, None, "a judgement is recorded, but not registered") for rung in at)
 
 
-def _verdict_differences(recorded: Verdict | None, recomputed: Verdict, where: str) -> Iterable[str]:
+def _judgement_differences(recorded: JSON, recomputed: JSON) -> Iterator[Difference]:
+    rung = recomputed["rung"]
+    old = {verdict["gate"]: verdict for verdict in recorded["verdicts"]}
+    if len(old) != len(recorded["verdicts"]):
+        yield Difference(rung, None, "two verdicts of one gate are recorded")
+    for verdict in recomputed["verdicts"]:
+        for what in _verdict_differences(old.pop(verdict["gate"], None), verdict):
+            yield Difference(rung, verdict["gate"], what)
+    yield from (Difference(rung, gate, "recorded, but not registered") for gate in old)
+    for field in ("outcome", "sound"):
+        if recorded.get(field) != recomputed[field]:
+            yield Difference(rung, None, f"{field}: recorded {recorded.get(field)}, recomputed {recomputed[field]}")
+
+
+def _verdict_differences(recorded: JSON, recomputed: JSON) -> list[str]:
     if recorded is None:
-        yield f"{recomputed.gate}{where}: registered, but not recorded"
-        return
-    if recorded.to_json() == recomputed.to_json():
-        return
-    old = {check.name: check for check in recorded.checks}
-    for check in recomputed.checks:
-        if (before := old.pop(check.name, None)) != check:
-            yield f"{recomputed.gate}{where}: recorded {before}, recomputed {check}"
-    yield from (f"{recomputed.gate}{where}: recorded {check}, which the gate no longer makes" for check in old.values())
-    if (recorded.version, recorded.role) != (recomputed.version, recomputed.role):
-        yield f"{recomputed.gate}{where}: recorded version {recorded.version}, role {recorded.role}"
+        return ["registered, but not recorded"]
+    if recorded == recomputed:
+        return []
+    before, after = Verdict.from_json(recorded), Verdict.from_json(recomputed)
+    old = {check.name: check for check in before.checks}
+    changed = [(old.pop(check.name, None), check) for check in after.checks]
+    differences = [f"recorded {was}, recomputed {check}" for was, check in changed if was != check]
+    differences += [f"recorded {check}, which the gate no longer makes" for check in old.values()]
+    if (before.version, before.role) != (after.version, after.role):
+        differences.append(f"recorded version {before.version}, role {before.role}")
+    return differences or ["its checks are the same, but their order or an outcome on record does not follow from them"]

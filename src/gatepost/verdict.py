@@ -95,11 +95,9 @@ class Check:
 
 def share(name: str, k: int | None, n: int, relation: str, limit: JSON, *, note: str | None = None) -> Check:
     """A check on the share ``k / n``; an empty sample has no share and neither has an unknown count."""
-    if not n:
-        return Check(name, None, relation, limit, k=k, n=n, note=note or "empty sample")
-    if k is None:
-        return Check(name, None, relation, limit, n=n, note=note or "not recorded")
-    return Check(name, k / n, relation, limit, k=k, n=n, note=note)
+    if k is None or not n:
+        return Check(name, None, relation, limit, k, n, note or ("not recorded" if k is None else "empty sample"))
+    return Check(name, k / n, relation, limit, k, n, note)
 
 
 def every(name: str, items: Sequence[Item], holds: Callable[[Item], bool]) -> Check:

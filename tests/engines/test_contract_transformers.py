@@ -2,7 +2,9 @@
 
 import hashlib
 import re
+import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -97,6 +99,23 @@ def test_a_folder_without_weights_is_refused(transformers_spec: Callable[..., En
 
 def test_a_repository_needs_its_revisions(transformers_spec: Callable[..., EngineSpec]) -> None:
     _assert_refused(transformers_spec(folder=Path("example/absent")), "a repository needs revision")
+
+
+def test_a_repository_is_pinned_to_the_commit_it_resolves_to(
+    transformers_spec: Callable[..., EngineSpec], model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hub's own cache layout, read offline."""
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    shutil.copytree(model_folder, tmp_path / "models--example--tiny" / "snapshots" / commit)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    spec = transformers_spec(folder=Path("example/tiny"), dtype="bfloat16", attention="eager", threads=2)
+    with ChildSession(replace(spec, revision=commit, tokenizer_revision=commit)) as session:
+        facts = session.facts()
+    assert (facts.revision, facts.tokenizer_revision) == (commit, commit)
+    assert {"config.json", "model.safetensors", "tokenizer.json"} <= facts.model_files.keys()
+    assert (facts.dtype, facts.attention, facts.environment["torch_threads"]) == ("bfloat16", "eager", 2)
+    _assert_refused(replace(spec, revision=commit[::-1], tokenizer_revision=commit), "cannot be fetched")
 
 
 def _assert_refused(spec: EngineSpec, message: str) -> None:

@@ -1,5 +1,6 @@
 """The strict reader and the durable writer: both sides of every refusal, and nothing half-written."""
 
+import contextlib
 import errno
 import json
 import math
@@ -50,6 +51,10 @@ ACCEPTED = {
 }
 
 
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_refuses(name: str) -> None:
     with pytest.raises(DataError, match=r"protocol\.json"):
@@ -89,8 +94,8 @@ json_values = st.recursive(
 def test_round_trip(value: object) -> None:
     try:
         data = jsonfile.canonical(value)
-    except DataError as error:
-        assert "beyond 2^53" in str(error)
+    except DataError:
+        assert b"e+" not in rfc8785.dumps(value)  # an integral double past 2^53: written as an integer, so refused
         return
     assert jsonfile.canonical(jsonfile.loads_canonical(data, source="x")) == data
 
@@ -105,10 +110,8 @@ def test_only_canonical_bytes_are_taken_for_frozen(value: object) -> None:
 
 @given(st.binary(max_size=40))
 def test_any_bytes_give_a_value_or_a_data_error(data: bytes) -> None:
-    try:
+    with contextlib.suppress(DataError):
         jsonfile.loads(data, source="x")
-    except DataError:
-        pass
 
 
 def test_write_new_never_overwrites(tmp_path: Path) -> None:
@@ -117,7 +120,7 @@ def test_write_new_never_overwrites(tmp_path: Path) -> None:
     with pytest.raises(IntegrityError, match="exists already"):
         jsonfile.write_new(path, b"two")
     assert path.read_bytes() == b"one"
-    assert os.listdir(tmp_path) == ["receipt.json"]
+    assert names(tmp_path) == ["receipt.json"]
 
 
 @pytest.mark.parametrize("call", ["fsync", "link"])
@@ -128,14 +131,14 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(os, call, fail)
     with pytest.raises(OSError, match="No space"):
         jsonfile.write_new(tmp_path / "receipt.json", b"data")
-    assert os.listdir(tmp_path) == []
+    assert names(tmp_path) == []
 
 
 def test_a_write_that_cannot_be_read_back_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "read_bytes", lambda _: b"other")
     with pytest.raises(IntegrityError, match="read back"):
         jsonfile.write_new(tmp_path / "receipt.json", b"data")
-    assert os.listdir(tmp_path) == []
+    assert names(tmp_path) == []
 
 
 @pytest.mark.parametrize("call", ["os.fsync", "os.link"])
@@ -147,7 +150,7 @@ def test_a_killed_write_leaves_no_file_of_that_name(tmp_path: Path, call: str) -
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == -9
     assert not (tmp_path / "receipt.json").exists()
-    assert all(name.startswith(jsonfile.TEMPORARY_PREFIX) for name in os.listdir(tmp_path))
+    assert all(name.startswith(jsonfile.TEMPORARY_PREFIX) for name in names(tmp_path))
 
 
 def test_reads_only_regular_files(tmp_path: Path) -> None:

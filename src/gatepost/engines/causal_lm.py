@@ -37,7 +37,7 @@ class CausalLM:
         # The decode loop never reads it. An empty one makes sure that no method of the model does either.
         self._model.generation_config = empty()
         self._config = self._model.config.get_text_config()
-        self._decoder = Decoder(self._model, use_cache=options.use_cache)
+        self._decoder = Decoder(self._model, use_cache=options.use_cache, deterministic=options.deterministic)
         self._refuse_other_than_registered()
 
     def facts(self, spec: EngineSpec) -> EngineFacts:
@@ -58,7 +58,11 @@ class CausalLM:
             markers={marker: self._one_id(marker) for marker in spec.markers},
             model_eos_ids=None if eos is None else [eos] if isinstance(eos, int) else list(eos),
             tokenizer_eos_id=self._tokenizer.eos_token_id,
-            environment={**torch_environment.switches(), "parameters_by_dtype": self._parameters_by_dtype()},
+            environment={
+                **torch_environment.switches(),
+                "sampling_device": str(self._decoder.sampling_device),
+                "parameters_by_dtype": self._parameters_by_dtype(),
+            },
         )
 
     def render(self, messages: Sequence[Mapping[str, str]]) -> tuple[str, tuple[int, ...]]:

@@ -80,10 +80,16 @@ class Sampler:
 
 
 class Decoder:
-    """Feeds a causal language model, and watches what it is really fed."""
+    """Feeds a causal language model, watches what it is really fed, and samples from what it says.
 
-    def __init__(self, model: Any, *, use_cache: bool) -> None:
+    Attributes:
+        sampling_device: where logits are processed and ids drawn.
+    """
+
+    def __init__(self, model: Any, *, use_cache: bool, deterministic: bool) -> None:
         self._model, self._use_cache = model, use_cache
+        # Top-p takes a cumulative sum, which has no deterministic implementation on CUDA.
+        self.sampling_device = torch.device("cpu") if deterministic else model.device
         # Logits of a long prompt take gigabytes, and only the last ones are sampled from.
         takes_limit = "logits_to_keep" in inspect.signature(model.forward).parameters
         self._arguments = {"use_cache": use_cache, **({"logits_to_keep": 1} if takes_limit else {})}
@@ -92,9 +98,8 @@ class Decoder:
 
     def sample(self, prompt: Sequence[int], sampler: Sampler, seed: int) -> Iterator[int]:
         """Endless continuation of a prompt. Drawing the next id makes exactly one forward call."""
-        device = self._model.device
-        generator = torch.Generator(device).manual_seed(seed)
-        ids = torch.tensor([prompt], device=device)
+        generator = torch.Generator(self.sampling_device).manual_seed(seed)
+        ids = torch.tensor([prompt], device=self.sampling_device)
         fed, cache = ids, None
         while True:
             with torch.inference_mode():
@@ -110,10 +115,10 @@ class Decoder:
         return lengths
 
     def _forward(self, fed: torch.Tensor, cache: Any) -> tuple[torch.Tensor, Any]:
-        output = self._model(input_ids=fed, past_key_values=cache, **self._arguments)
+        output = self._model(input_ids=fed.to(self._model.device), past_key_values=cache, **self._arguments)
         if self._use_cache and output.past_key_values is None:
             raise EngineError("the model returned no cache, expected one with use_cache", kind="refused")
-        return output.logits[:, -1, :], output.past_key_values if self._use_cache else None
+        return output.logits[:, -1, :].to(self.sampling_device), output.past_key_values if self._use_cache else None
 
     def _observe(self, _model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         ids = args[0] if args else kwargs.get("input_ids")

@@ -1,7 +1,8 @@
 """The folder that a model is loaded from: where it is, and what is in it."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -66,10 +67,17 @@ def _fetch(repository: str, revision: str, patterns: Iterable[str]) -> Path:
     """The snapshot folder of a repository. Its name is the commit that the revision resolved to."""
     from huggingface_hub import snapshot_download
 
+    fetch: Callable[..., str] = partial(snapshot_download, repository, revision=revision, allow_patterns=list(patterns))
     try:
-        return Path(snapshot_download(repository, revision=revision, allow_patterns=list(patterns)))
-    except OSError as error:
-        raise EngineError(f"{repository} at {revision} cannot be fetched: {error}", kind="refused") from error
+        return Path(fetch())
+    except Exception as error:  # offline, unreachable, gated, unknown: the hub has many classes for it
+        unreachable = error
+    try:
+        return Path(fetch(local_files_only=True))
+    except OSError:
+        raise EngineError(
+            f"{repository} at {revision} is not in the local cache and cannot be fetched: {unreachable}", kind="refused"
+        ) from unreachable
 
 
 def _matching(folder: Path, patterns: Iterable[str]) -> Mapping[str, Path]:

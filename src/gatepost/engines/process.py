@@ -69,7 +69,7 @@ class ChildProcess:
                 rest = rest[os.write(self._input, rest) :]
 
     def read_line(self, *, deadline: float, max_bytes: int) -> bytes:
-        """The next line, newline included; one longer than ``max_bytes`` comes back cut, without its newline.
+        """The next line, newline included; one longer than ``max_bytes`` may come back before its end was seen.
 
         Raises:
             TimeoutError: no whole line came until the deadline, which is in seconds of the monotonic clock.
@@ -82,7 +82,7 @@ class ChildProcess:
             if not data:
                 raise EOFError(bytes(self._unread))
             self._unread += data
-        length = newline + 1 if 0 <= newline < max_bytes else max_bytes
+        length = newline + 1 if newline >= 0 else len(self._unread)
         line = bytes(self._unread[:length])
         del self._unread[:length]
         return line

@@ -43,18 +43,22 @@ def refuse_unless_it_fits(requests: Iterable[Request], max_model_len: int) -> No
     """Check every request before the first is sampled.
 
     Raises:
-        EngineError: ``refused``, for an empty prompt, limits that leave nothing to sample, a seed outside [0, 2^31),
-            or a prompt whose budgets go past the context length in tokens.
+        EngineError: ``refused``, for a request id that comes twice, an empty prompt, limits that leave nothing to
+            sample, a seed outside [0, 2^31), or a prompt whose budgets go past the context length in tokens.
     """
+    seen: set[str] = set()
     for request in requests:
         prompt, think, answer = len(request.token_ids), request.max_think_tokens, request.max_answer_tokens
         if prompt < 1 or think < 1 or answer < 0:
             problem = f"{prompt} prompt, {think} thinking and {answer} answer tokens, expected at least 1, 1 and 0"
+        elif request.request_id in seen:
+            problem = "comes twice, expected unique request ids"
         elif not 0 <= request.seed < SEED_LIMIT:
             problem = f"seed {request.seed}, expected one in [0, 2^31)"
         elif prompt + think + answer > max_model_len:
             problem = f"{prompt} + {think} + {answer} tokens, expected at most max_model_len {max_model_len}"
         else:
+            seen.add(request.request_id)
             continue
         raise EngineError(f"request {request.request_id}: {problem}", kind="refused")
 

@@ -53,7 +53,8 @@ def set_up(device: str, *, threads: int, deterministic: bool) -> torch.device:
 def device_name(device: torch.device) -> str:
     """The part's marketing name."""
     if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
+        name: str = torch.cuda.get_device_name(device)
+        return name
     with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):

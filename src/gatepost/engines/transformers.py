@@ -34,7 +34,7 @@ class TransformersOptions:
         use_cache: decode with a KV cache. Without it every forward call is fed the whole sequence again.
         max_model_len: context length in tokens; no request may go past it.
         threads: CPU threads of one operation. The last bits of sums depend on it.
-        deterministic: refuse operations that have no deterministic implementation.
+        deterministic: refuse operations without a deterministic implementation, and sample on the CPU.
     """
 
     device: str

@@ -1,0 +1,28 @@
+"""The pytest plugin: the only part of gatepost that imports pytest, and all that pytest imports of gatepost.
+
+Every pytest run of an environment with gatepost in it imports this package. So its modules import pytest and the
+errors, start nothing and change nothing; schemas, tables and gates load once an archive is collected or a fixture is
+used (see ``gatepost.plugin.archives``), and an engine only in a live run.
+"""
+
+from gatepost.plugin.collect import pytest_collect_directory, pytest_collect_file
+from gatepost.plugin.fixtures import archive, engine_session, probe, protocol, receipt
+from gatepost.plugin.live import pytest_collection_modifyitems, pytest_xdist_node_collection_finished
+from gatepost.plugin.options import pytest_addhooks, pytest_addoption, pytest_configure
+from gatepost.plugin.terminal import pytest_terminal_summary
+
+__all__ = [
+    "archive",
+    "engine_session",
+    "probe",
+    "protocol",
+    "pytest_addhooks",
+    "pytest_addoption",
+    "pytest_collect_directory",
+    "pytest_collect_file",
+    "pytest_collection_modifyitems",
+    "pytest_configure",
+    "pytest_terminal_summary",
+    "pytest_xdist_node_collection_finished",
+    "receipt",
+]

@@ -1,0 +1,81 @@
+"""An archive as text for people: what every gate said at every cap, and where that leaves the study."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from gatepost.ladder import Decision, Judgement, Judgements
+from gatepost.protocol import Protocol
+from gatepost.replay import Replay
+from gatepost.verdict import Outcome, Verdict
+
+
+def replay_text(replay: Replay) -> str:
+    """A replayed archive: its table, its decision, and everything in which the record is not faithful."""
+    return summary(
+        replay.archive.protocol,
+        {step.step: step.judgements for step in replay.steps},
+        replay.decision,
+        notes=[*replay.notes, *(f"not faithful: {difference}" for difference in replay.differences)],
+        root=replay.archive.catalog()["root"],
+    )
+
+
+def summary(protocol: Protocol, judgements: Judgements, decision: Decision, *, notes: Iterable[str], root: str) -> str:
+    """The table of an archive, what is unknown in it, the decision that follows, and notes.
+
+    Args:
+        root: of the catalog, the one number to note elsewhere: nothing inside an archive can show its rollback.
+    """
+    lines = [f"{protocol.id}  {protocol.digest}"]
+    lines += [f"  {line}" for line in table(protocol, judgements)]
+    lines += [f"  inconclusive: {line}" for line in _unknown(judgements)]
+    lines += [f"  note: {note}" for note in notes]
+    lines += [f"  {decision}", f"    {decision.reason}", f"  catalog root: {root}"]
+    return "\n".join(lines)
+
+
+def table(protocol: Protocol, judgements: Judgements) -> list[str]:
+    """One block per stage, one row per gate, one column per cap at which the stage was judged."""
+    rows: list[list[str]] = []
+    for stage in protocol.stages:
+        judged = [judgement for step in judgements if step.stage == stage.name for judgement in judgements[step]]
+        if judged:
+            rows.append([stage.name, *(judgement.rung or "" for judgement in judged)])
+            rows += [
+                [f"  {entry.name}", *(_cell(_verdict(judgement, entry.name)) for judgement in judged)]
+                for entry in stage.gates
+            ]
+    return list(_aligned(rows))
+
+
+def _verdict(judgement: Judgement, gate: str) -> Verdict | None:
+    return next((verdict for verdict in judgement.verdicts if verdict.gate == gate), None)
+
+
+def _cell(verdict: Verdict | None) -> str:
+    """The outcome, with the counts of the first check that says the same."""
+    if verdict is None:
+        return "not judged"
+    deciding = (check for check in verdict.checks if check.outcome is verdict.outcome and check.n is not None)
+    counts = next((f" {check.k}/{check.n}" for check in deciding), "")
+    return f"{verdict.outcome}{counts}"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    columns = max(map(len, rows), default=0)
+    widths = [max(len(row[index]) for row in rows if index < len(row)) for index in range(columns)]
+    for row in rows:
+        yield "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip()
+
+
+def _unknown(judgements: Judgements) -> Iterator[str]:
+    """Why a check is inconclusive, once for all the caps at which it says the same."""
+    caps: dict[tuple[str, str, str], list[str]] = {}
+    for step, judged in judgements.items():
+        for judgement in judged:
+            for verdict in judgement.verdicts:
+                for check in verdict.checks:
+                    if check.outcome is Outcome.INCONCLUSIVE:
+                        caps.setdefault((str(step), verdict.gate, str(check)), []).append(judgement.rung or "")
+    for (step_name, gate, said), rungs in caps.items():
+        where = f"[{', '.join(rungs)}]" if any(rungs) else ""
+        yield f"{step_name}::{gate}{where}: {said}"

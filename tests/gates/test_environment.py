@@ -1,0 +1,54 @@
+import pytest
+
+from gatepost.evidence import Record
+
+from .builders import checks, facts, judge, plan
+
+
+@pytest.mark.parametrize(
+    ("registered", "installed", "outcome"),
+    [
+        ("2.11.0", "2.11.0", "pass"),
+        ("2.11.0", "2.11.0+cpu", "pass"),
+        ("2.11.0", "2.11.0+cu129", "pass"),
+        ("2.11.0", "2.11", "pass"),
+        ("2.11", "2.11.0.0+cpu", "pass"),
+        ("1.0rc1", "1.0.0-RC1", "pass"),
+        ("2.11.0+cpu", "2.11.0+cpu", "pass"),
+        ("2.11.0+cpu", "2.11.0+CPU", "pass"),
+        ("2.11.0+cpu", "2.11.0", "fail"),
+        ("2.11.0+cpu", "2.11.0+cu129", "fail"),
+        ("2.11.0", "2.11.1", "fail"),
+        ("2.11.0", "2.11.0rc1", "fail"),
+        ("2.11.0", "2.11.0.post1", "fail"),
+        ("2.11.0", "2.110", "fail"),
+        ("2.11.0", "1!2.11.0", "fail"),
+        ("2.11.0", "built at home", "fail"),
+        ("2.11.0", "", "fail"),
+    ],
+)
+def test_versions_are_compared_by_meaning(registered: str, installed: str, outcome: str) -> None:
+    record = Record(plan(packages={"torch": registered}), facts(versions={"torch": installed}))
+    assert judge("environment", record).outcome == outcome
+
+
+@pytest.mark.parametrize("name", ["huggingface_hub", "Huggingface.Hub", "huggingface-hub"])
+def test_a_package_is_found_under_any_spelling(name: str) -> None:
+    record = Record(plan(packages={name: "1.0"}), facts(versions={"huggingface-hub": "1.0"}))
+    assert judge("environment", record).outcome == "pass"
+
+
+def test_a_missing_package_fails_and_packages_nobody_registered_do_not_count() -> None:
+    record = Record(plan(packages={"torch": "2.11.0", "vllm": "0.24"}), facts(versions={"torch": "2.11.0", "x": "1"}))
+    verdict = judge("environment", record)
+    assert verdict.outcome == "fail"
+    assert checks(verdict)["vllm"].observed == "missing"
+    assert checks(verdict)["torch"].outcome == "pass"
+
+
+def test_unknown_versions_are_inconclusive() -> None:
+    assert judge("environment", Record(plan(packages={"torch": "2.11.0"}))).outcome == "inconclusive"
+
+
+def test_an_environment_that_nobody_registered_is_not_the_registered_one() -> None:
+    assert judge("environment", Record(plan(), facts(versions={"torch": "2.11.0"}))).outcome == "inconclusive"
