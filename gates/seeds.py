@@ -1,6 +1,6 @@
 """Are the child seeds unique and stable?"""
 
-from gatepost.gate import SEED_LIMIT, Check, Checks, Evidence, child_seed, every, gate
+from gatepost.gate import SEED_LIMIT, Check, Checks, Evidence, every, gate
 
 
 @gate(version=1, reads=[], role="validity")
@@ -11,11 +11,12 @@ def seeds(evidence: Evidence) -> Checks:
     and so copies for samples (vllm-project/vllm#10980); a negative seed means "unseeded" to some.
     """
     plan = evidence.plan
-    base = plan.stage.base_seed
-    if base is None:
+    registered = [seeds for key in plan.keys if (seeds := plan.seeds(key)) is not None]
+    if not registered:
         yield Check("distinct_seeds", None, "==", len(plan.keys), note="no base seed is registered")
         return
-    derived = [child_seed(base, *key) for key in plan.keys]
+    two_stages = plan.protocol.thinking == "force_close"
+    derived = [seed for pair in registered for seed in (pair if two_stages else pair[:1])]
     distinct = len(set(derived))
     yield Check("distinct_seeds", distinct or None, "==", len(derived), k=distinct, n=len(derived))
     yield every("seeds_in_range", derived, lambda seed: 0 <= seed < SEED_LIMIT)

@@ -52,7 +52,9 @@ DOCUMENT: dict[str, Any] = {
         "greedy": False,
         "stop_ids": [2],
         "max_answer_tokens": 16,
-        "seed_rule": "blake2b64_mod_2_31",
+        "thinking": "natural",
+        "force_close_ids": [],
+        "seed_rule": "blake2b64",
     },
     "rungs": [{"max_think_tokens": cap, "engine": {}} for cap in (16, 32, 64)],
     "stages": [],
@@ -68,6 +70,7 @@ def stage(name: str, scope: str, **fields: Any) -> dict[str, Any]:
     return {
         "name": name,
         "scope": scope,
+        "arm": None,
         "splits": ["second" if scope == "selected" else "first"],
         "samples_per_task": 3,
         "max_tasks": None,

@@ -1,26 +1,29 @@
 """Training samples of the tiny thinker: list-operation tasks with synthetic thoughts.
 
-A thought opens with one of fourteen sentences and then tests candidates in random order. A test counts the visible
-examples that some program starting with the candidate reproduces, and ends in `no` or, after the last one, in `yes`:
+A thought says what the results have in common and then tests candidates in random order, likely ones first. A test
+counts the visible examples that some program starting with the candidate reproduces; the first that reproduces all of
+them ends the pass:
 
-    See which name fits.
-    try river 1 no
-    try dog 1 2 no
+    Weigh the names.
+    seen same signed mixed kept small
+    try horse 1 no
+    try square 1 2 no
     try cat 1 2 3 4 5 6 7 8 yes
     </think>
 
     First: cat
 
-After a `yes` the thought closes or starts another pass. A thought with a *trapped* opening repeats one to three of its
+After a pass the thought closes or starts another. A thought that opens with a *trapped* verb repeats one to three test
 lines for ever instead. The opening decides, because a uniform choice keeps its shares under temperature and nucleus
-sampling, while a rare branch would be cut off by them.
+sampling, while a rare branch in the middle would be cut off by them.
 """
 
 import importlib.util
 import random
 from collections import Counter
 from collections.abc import Iterator
-from itertools import pairwise, product
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -28,22 +31,21 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 STUDY = ROOT / "studies" / "native_seam"
 
-VERBS = ("Test", "Check", "Try", "Compare")
-MANNERS = ("quickly", "calmly", "carefully", "slowly")
+VERBS = (
+    "Test", "Check", "Try", "Weigh", "Probe", "Match", "Review", "Search", "Visit", "Circle", "Compare", "Repeat",
+)  # fmt: skip
 ANOTHER_PASS = "Wait, once more."
+EXPERIENCE_TASKS = 3000
 
 
 class Effort(NamedTuple):
-    """How long a thought tends to be: which openings are trapped, and how often a `yes` is tested again."""
+    """How long a thought tends to be: which opening verbs are trapped, and how often another pass follows."""
 
-    trapped: frozenset[tuple[str, str]]
+    trapped: tuple[str, ...]
     another_pass: float
 
 
-EFFORTS = {
-    "low": Effort(frozenset({("Compare", "slowly")}), 0.35),
-    "high": Effort(frozenset(product(VERBS, ("carefully", "slowly"))), 0.85),
-}
+EFFORTS = {"low": Effort(VERBS[-1:], 0.45), "high": Effort(VERBS[-6:], 0.9)}
 
 
 class Sample(NamedTuple):
@@ -81,15 +83,16 @@ def samples(seed: int, count: int, high_share: float, excluded: set[str]) -> Ite
 def sample(task: dict[str, Any], rng: random.Random) -> Sample:
     """One thought about a task, of the task's effort."""
     effort = EFFORTS[task["effort"]]
-    opening = rng.choice(VERBS), rng.choice(MANNERS)
+    verb = rng.choice(VERBS)
     shown = domain.examples(task, "visible")
-    lines = ["{} the names {}.".format(*opening), _observation(shown)]
+    seen = _observation(shown)
     tests = _tests(shown)
-    if opening in effort.trapped:
+    lines = [f"{verb} the names.", f"seen {seen}"]
+    if verb in effort.trapped:
         return Sample(domain.messages(task), _lines(lines + _loop(tests, rng)), closed=False)
-    lines += _pass(tests, rng)
+    lines += _pass(tests, seen, rng)
     while rng.random() < effort.another_pass:
-        lines += [ANOTHER_PASS, *_pass(tests, rng)]
+        lines += [ANOTHER_PASS, f"seen {seen}", *_pass(tests, seen, rng)]
     answer = domain.ALIASES[task["first_op"]]
     return Sample(domain.messages(task), f"{_lines(lines)}</think>\n\nFirst: {answer}", closed=True)
 
@@ -99,23 +102,34 @@ def _observation(shown: list[Any]) -> str:
     results = [result for _, result in shown]
     shorter_by = {len(given) - len(result) for given, result in shown}
     largest = max((abs(value) for result in results for value in result), default=0)
+    rising = all(map(_is_rising, results))
+    falling = all(_is_rising(result[::-1]) for result in results)
     words = (
         "same" if shorter_by == {0} else "less" if shorter_by == {1} else "cut",
         "signed" if any(value < 0 for result in results for value in result) else "unsigned",
-        "rising" if all(map(_is_rising, results)) else "falling" if all(_is_rising(r[::-1]) for r in results) else "mixed",
+        "rising" if rising else "falling" if falling else "mixed",
         "kept" if all(Counter(result) <= Counter(given) for given, result in shown) else "changed",
         "small" if largest <= 9 else "medium" if largest <= 27 else "large",
     )
-    return f"seen {' '.join(words)}"
+    return " ".join(words)
 
 
 def _is_rising(values: tuple[int, ...]) -> bool:
     return all(a <= b for a, b in pairwise(values))
 
 
-def _tests(shown: list[Any]) -> list[str]:
+@cache
+def _experience() -> dict[str, Counter[str]]:
+    """How often each first operation stood behind an observation, in a fixed sample of tasks."""
+    counts: dict[str, Counter[str]] = {}
+    for task in domain.generate("experience", EXPERIENCE_TASKS, seed=0):
+        counts.setdefault(_observation(domain.examples(task, "visible")), Counter())[task["first_op"]] += 1
+    return counts
+
+
+def _tests(shown: list[Any]) -> dict[str, str]:
     """The test line of every candidate; exactly one says yes, because the task is identifiable."""
-    return [_test(name, count, len(shown)) for name, count in domain.matched_prefixes(shown).items()]
+    return {name: _test(name, count, len(shown)) for name, count in domain.matched_prefixes(shown).items()}
 
 
 def _test(name: str, matched: int, total: int) -> str:
@@ -124,18 +138,23 @@ def _test(name: str, matched: int, total: int) -> str:
     return " ".join(["try", domain.ALIASES[name], *map(str, tried), verdict])
 
 
-def _pass(tests: list[str], rng: random.Random) -> list[str]:
-    order = rng.sample(tests, len(tests))
-    right = next(index for index, line in enumerate(order) if line.endswith("yes"))
-    return order[: right + 1]
+def _pass(tests: dict[str, str], seen: str, rng: random.Random) -> list[str]:
+    """Tests up to the first yes, in a random order that prefers what the observation suggests."""
+    suggested = _experience().get(seen, Counter())
+    # Weighted sampling without replacement (Efraimidis and Spirakis 2006): sort by u ** (1 / weight). The square root
+    # keeps second choices alive, so that traces of one task differ.
+    order = sorted(tests, key=lambda name: rng.random() ** (1 / (0.5 + suggested[name] ** 0.5)), reverse=True)
+    lines = [tests[name] for name in order]
+    right = next(index for index, line in enumerate(lines) if line.endswith("yes"))
+    return lines[: right + 1]
 
 
 # Longer than any cap a test is likely to use, and cut to the training length anyway.
 _LOOP_LINES = 120
 
 
-def _loop(tests: list[str], rng: random.Random) -> list[str]:
-    rejected = [line for line in tests if line.endswith("no")]
+def _loop(tests: dict[str, str], rng: random.Random) -> list[str]:
+    rejected = [line for line in tests.values() if line.endswith("no")]
     block = rng.sample(rejected, rng.randint(1, 3))
     return (block * _LOOP_LINES)[:_LOOP_LINES]
 

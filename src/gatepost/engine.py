@@ -13,6 +13,30 @@ from gatepost.verdict import JSON
 FINISH_REASONS = ("stop", "length")
 """The only reasons that make a complete row. Anything else (abort, error, null, unknown) is not a row."""
 
+THINKING_POLICIES = ("natural", "force_close", "engine_budget", "no_think")
+"""How thinking is bounded. Samples of two policies never mix: a protocol registers one.
+
+``natural``: a limit cuts the row. ``force_close``: two stages; a row that used up its budget gets the registered close
+ids injected and its answer sampled after them. ``engine_budget``: the engine's own budget feature. ``no_think``: the
+prompt closes the thinking channel.
+"""
+
+
+@dataclass(frozen=True)
+class SamplingParams:
+    """Every sampling value explicit; nothing is inherited from a model folder, a library or a server.
+
+    ``top_k=0``, ``top_p=1.0``, ``min_p=0.0`` and ``repetition_penalty=1.0`` mean off, and have to be written.
+    """
+
+    temperature: float
+    top_p: float
+    top_k: int
+    min_p: float
+    repetition_penalty: float
+    greedy: bool
+    stop_ids: tuple[int, ...]
+
 
 @dataclass(frozen=True)
 class EngineSpec:
@@ -24,6 +48,9 @@ class EngineSpec:
         revision, tokenizer_revision: commit ids for a repository; ``None`` for a local folder.
         options: the engine's own arguments, every one registered; an unknown one is refused.
         markers: texts whose ids the engine must report (thinking markers, one-id answers).
+        sampling: the values that requests will carry, so that facts can say what they resolve to before any does.
+        thinking: one of ``THINKING_POLICIES``; an engine refuses what it does not implement.
+        force_close_ids: what ``force_close`` injects; empty for every other policy.
         start_timeout_seconds: from process start to facts.
         idle_timeout_seconds: longest silence while generating.
     """
@@ -34,6 +61,9 @@ class EngineSpec:
     tokenizer_revision: str | None
     options: Mapping[str, JSON]
     markers: tuple[str, ...]
+    sampling: SamplingParams
+    thinking: str
+    force_close_ids: tuple[int, ...]
     start_timeout_seconds: float
     idle_timeout_seconds: float
 
@@ -81,22 +111,6 @@ class EngineFacts:
 
 
 @dataclass(frozen=True)
-class SamplingParams:
-    """Every sampling value explicit; nothing is inherited from a model folder, a library or a server.
-
-    ``top_k=0``, ``top_p=1.0``, ``min_p=0.0`` and ``repetition_penalty=1.0`` mean off, and have to be written.
-    """
-
-    temperature: float
-    top_p: float
-    top_k: int
-    min_p: float
-    repetition_penalty: float
-    greedy: bool
-    stop_ids: tuple[int, ...]
-
-
-@dataclass(frozen=True)
 class Prompt:
     """One rendered prompt. ``token_ids`` are exactly what the model will be fed."""
 
@@ -113,6 +127,7 @@ class Request:
         request_id: unique in the step.
         token_ids: the rendered prompt.
         seed: of this sample alone, in [0, 2^31).
+        stage_two_seed: of the answer after a forced close; ``None`` for other policies.
         max_think_tokens: ids that may be sampled before thinking closes; the run is cut there.
         max_answer_tokens: ids that may be sampled after the close.
         think_close_id: the id that ends thinking.
@@ -121,6 +136,7 @@ class Request:
     request_id: str
     token_ids: tuple[int, ...]
     seed: int
+    stage_two_seed: int | None
     sampling: SamplingParams
     max_think_tokens: int
     max_answer_tokens: int
@@ -132,25 +148,31 @@ class Chunk:
     """Ids as they come: what was sampled for a request since its last chunk.
 
     ``forward_input_lengths`` holds the input length in tokens of each forward call observed since then, or
-    ``None`` where the engine cannot observe its forwards.
+    ``None`` where the engine cannot observe its forwards. ``injected`` ids were put there by the policy: they belong to
+    the sequence and were not sampled.
     """
 
     request_id: str
     token_ids: tuple[int, ...]
     forward_input_lengths: tuple[int, ...] | None
+    injected: bool = False
 
 
 @dataclass(frozen=True)
 class Completion:
     """The end of one request. Its ids are those of its chunks; only the rest is said here.
 
-    ``finish_reason`` is passed on as the engine gave it; judging it is not the engine's business.
+    ``finish_reason`` is passed on as the engine gave it; judging it is not the engine's business. After a forced
+    close it is stage two's, and ``stage_one_finish_reason`` stage one's; ``reprefilled_tokens`` is the prefix in
+    tokens that stage two fed again.
     """
 
     request_id: str
     finish_reason: str | None
     text: str
     elapsed_seconds: float
+    stage_one_finish_reason: str | None = None
+    reprefilled_tokens: int = 0
 
 
 class Engine(Protocol):

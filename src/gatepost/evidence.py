@@ -16,6 +16,7 @@ from gatepost.errors import GatepostError
 from gatepost.fingerprint import RowKey
 from gatepost.protocol import Protocol, Rung, Scope, Stage
 from gatepost.reach import RegisteredReach
+from gatepost.seeds import SampleSeeds, sample_seeds
 from gatepost.thinking import Continuation, leaves_thinking_open, take_apart
 from gatepost.verdict import JSON
 
@@ -67,13 +68,19 @@ class Plan:
 
     @property
     def sampled_think_tokens(self) -> int:
-        """The cap in tokens that rows were sampled under; more than the rung's own at a lower rung of a nested stage."""
+        """The cap in tokens that rows were sampled under: that of the top rung in a nested stage."""
         return self.stage.max_think_tokens or self.sampled_rung.max_think_tokens
 
     @property
     def keys(self) -> tuple[RowKey, ...]:
         """Every registered (task, sample), in order: the denominators."""
         return tuple(RowKey(task, k) for task in self.task_ids for k in range(self.stage.samples_per_task))
+
+    def seeds(self, key: RowKey) -> SampleSeeds | None:
+        """The registered seeds of one sample; ``None`` for a stage without a base seed."""
+        if self.stage.base_seed is None:
+            return None
+        return sample_seeds(self.protocol.seed_rule, self.stage.base_seed, *key)
 
 
 @dataclass(frozen=True)
@@ -118,9 +125,13 @@ class Row:
 
     Attributes:
         prompt_tokens: length of the rendered prompt in tokens.
-        token_ids: the sampled ids.
+        token_ids: the continuation: sampled ids, and injected ones where they were put.
         forward_input_lengths: input length in tokens of each observed forward call; ``None`` if not recorded.
-        finish_reason: as the engine gave it.
+        finish_reason: as the engine gave it; stage two's after a forced close.
+        stage_two_seed: of the answer after a forced close; ``None`` where there was no second stage.
+        stage_one_finish_reason: likewise.
+        injected_start, injected_tokens: which ids were injected, from zero; ``None`` and 0 for none.
+        reprefilled_tokens: prefix tokens that stage two fed again; neither sampled nor injected.
         claims: what somebody else's record says of this row and its numbers cannot show.
     """
 
@@ -131,6 +142,16 @@ class Row:
     forward_input_lengths: "array[int] | None"
     finish_reason: str | None
     claims: Mapping[str, JSON]
+    stage_two_seed: int | None = None
+    stage_one_finish_reason: str | None = None
+    injected_start: int | None = None
+    injected_tokens: int = 0
+    reprefilled_tokens: int = 0
+
+    @property
+    def sampled_tokens(self) -> int:
+        """Ids that the model sampled."""
+        return len(self.token_ids) - self.injected_tokens
 
 
 @dataclass(frozen=True)
@@ -148,6 +169,10 @@ class Sample:
 
     row: Row
     continuation: Continuation
+
+    def closed_at(self, cap_tokens: int) -> bool:
+        """Whether the model closed its own thinking, once, within the cap. An injected close is not its own."""
+        return self.continuation.closed_at(cap_tokens) and not self.row.injected_tokens
 
     @property
     def key(self) -> RowKey:
@@ -294,7 +319,7 @@ class Evidence:
         samples, cap = self.complete_samples, self.plan.max_think_tokens
         if samples is None or cap is None:
             return None
-        return {key: sample for key, sample in samples.items() if sample.continuation.closed_at(cap)}
+        return {key: sample for key, sample in samples.items() if sample.closed_at(cap)}
 
     def _require(self, channel: str) -> None:
         if channel not in self._reads:

@@ -127,7 +127,7 @@ def _stage(stage: Mapping[str, Any]) -> dict[str, JSON]:
         }
         for name, entry in stage["gates"].items()
     }
-    return {"max_tasks": None, "max_think_tokens": None, "base_seed": None, **stage, "gates": gates}
+    return {"arm": None, "max_tasks": None, "max_think_tokens": None, "base_seed": None, **stage, "gates": gates}
 
 
 def _model(model: Mapping[str, Any], draft: Path) -> dict[str, JSON]:

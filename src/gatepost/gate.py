@@ -30,6 +30,7 @@ from gatepost.evidence import (
     Row,
     Sample,
 )
+from gatepost.fingerprint import RowKey
 from gatepost.reach import Reach, SampleSize, counts_in_band, maximum_count, minimum_count
 from gatepost.seeds import SEED_LIMIT, child_seed
 from gatepost.stats import LOWER_BOUNDS
@@ -51,6 +52,7 @@ __all__ = [
     "Plan",
     "Reach",
     "Row",
+    "RowKey",
     "Sample",
     "SampleSize",
     "canonicalize_name",

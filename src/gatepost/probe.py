@@ -10,6 +10,7 @@ from gatepost import integrity, jsonfile, schema
 from gatepost.archive import Archive
 from gatepost.audit import rows as tables
 from gatepost.engine import Engine, EngineFacts, EngineSpec
+from gatepost.engines.plain import to_plain
 from gatepost.errors import GatepostError, OrderError
 from gatepost.evidence import Record
 from gatepost.freeze import find_model
@@ -19,7 +20,7 @@ from gatepost.ladder import Decision, Judgement, Step, audit
 from gatepost.protocol import Rung, Stage
 from gatepost.records import analyse_tasks, grade_samples, record_before_generation, records_of, sampling_plan
 from gatepost.sampling import Progress, Stream, requests_of, sample
-from gatepost.stepfiles import plain_facts, write_manifest, write_session
+from gatepost.stepfiles import write_manifest, write_session
 from gatepost.studyfiles import Domain, load_domain
 from gatepost.verdict import Outcome
 
@@ -105,10 +106,10 @@ class Probe:
         started = time.monotonic()
         with closing(self.open_engine(engine_spec(self.archive, rung, domain.ANSWER_TEXTS))) as engine:
             facts = engine.facts()
-            prompts = tuple(engine.render({name: domain.messages(tasks[name]) for name in plan.task_ids}))
+            prompts = tuple(engine.render({name: domain.messages(tasks[name], stage.arm) for name in plan.task_ids}))
             tables.write_prompts(folder / "prompts.parquet", prompts)
             self._preflight(step, number, folder, facts)
-            requests = requests_of(plan, prompts, max_think_tokens=plan.max_think_tokens or 0)
+            requests = requests_of(plan, prompts)
             with Stream(folder / "stream.jsonl", blind=stage.blind) as stream:
                 rows, text = sample(engine, requests, stream, self.progress)
             facts = engine.facts()
@@ -121,18 +122,20 @@ class Probe:
     def _preflight(self, step: Step, number: int, folder: Path, facts: EngineFacts) -> None:
         record = record_before_generation(self.archive, step, folder, self.gates, facts)
         judgement = judge(record, lambda entry: self.gates.of(entry, where=str(step)), before_generation=True)
+        if not judgement.verdicts:
+            return  # no gate of this stage judges before generation
         document = {
             "schema": "gatepost/preflight/1",
             "protocol": self.archive.protocol.digest,
             "step": step.to_json(),
             "attempt": number,
-            "engine": plain_facts(facts),
+            "engine": to_plain(facts),
             "judgement": judgement.to_json(),
         }
         data = jsonfile.canonical(document)
         schema.validate(jsonfile.loads(data, source="preflight"), kind="preflight", source="preflight.json")
         jsonfile.write_new(folder / "preflight.json", data)
-        if judgement.verdicts and judgement.outcome is not Outcome.PASS:
+        if judgement.outcome is not Outcome.PASS:
             raise PreflightRefusedError(step, judgement)
 
     def _receipt(self, step: Step, stage: Stage, number: int, folder: Path, domain: Domain) -> Decision:
@@ -193,6 +196,9 @@ def engine_spec(archive: Archive, rung: Rung, answers: Iterable[str]) -> EngineS
         tokenizer_revision=None if local else model.tokenizer_revision,
         options={**engine["options"], **rung.engine},
         markers=(*model.special_tokens, *answers),
+        sampling=protocol.sampling,
+        thinking=protocol.thinking,
+        force_close_ids=protocol.force_close_ids,
         start_timeout_seconds=engine["start_timeout_seconds"],
         idle_timeout_seconds=engine["idle_timeout_seconds"],
     )

@@ -86,6 +86,7 @@ class Stage:
         samples_per_task: continuations per prompt; 0 for a stage that starts no engine.
         max_tasks: how many tasks of the split to sample, from its start; ``None`` for all.
         max_think_tokens: fixed length for a stage outside the ladder (the model smoke); else the rung decides.
+        arm: the condition compared, as the task domain knows it; ``None`` in a study without arms.
         base_seed: root of the stage's child seeds.
         blind: whether text and grades are withheld: never decoded, graded or stored.
         gates: what is judged.
@@ -93,6 +94,7 @@ class Stage:
 
     name: str
     scope: Scope
+    arm: str | None
     splits: tuple[str, ...]
     samples_per_task: int
     max_tasks: int | None
@@ -114,6 +116,7 @@ class Stage:
         return cls(
             name=document["name"],
             scope=Scope(document["scope"]),
+            arm=document["arm"],
             splits=tuple(document["splits"]),
             samples_per_task=document["samples_per_task"],
             max_tasks=document["max_tasks"],
@@ -152,6 +155,8 @@ class Protocol:
         study, domain_version: which task domain renders, parses and grades.
         labels: terminal state (``exhausted``, ``selected``, ``replicated``, ``not_replicated``) -> label.
         engine: kind, options, timeouts and registered package versions.
+        thinking, force_close_ids: how thinking is bounded, see ``gatepost.engine.THINKING_POLICIES``.
+        seed_rule: how child seeds are derived, see ``gatepost.seeds``.
         splits, parents: name -> path of the bound file that holds the tasks.
         document: the whole document, for everything that is only read by people.
     """
@@ -164,6 +169,9 @@ class Protocol:
     engine: Mapping[str, JSON]
     sampling: SamplingParams
     max_answer_tokens: int
+    thinking: str
+    force_close_ids: tuple[int, ...]
+    seed_rule: str
     rungs: tuple[Rung, ...]
     stages: tuple[Stage, ...]
     labels: Mapping[str, Label]
@@ -191,8 +199,8 @@ class Protocol:
     @classmethod
     def from_json(cls, document: Mapping[str, JSON], *, digest: str) -> Self:
         sampling = dict(document["sampling"])
-        max_answer_tokens = sampling.pop("max_answer_tokens")
-        sampling.pop("seed_rule")
+        generation = {name: sampling.pop(name) for name in ("max_answer_tokens", "thinking", "seed_rule")}
+        force_close_ids = tuple(sampling.pop("force_close_ids"))
         sampling["stop_ids"] = tuple(sampling["stop_ids"])
         return cls(
             digest=digest,
@@ -202,7 +210,8 @@ class Protocol:
             model=ModelPin.from_json(document["model"]),
             engine=document["engine"],
             sampling=SamplingParams(**sampling),
-            max_answer_tokens=max_answer_tokens,
+            force_close_ids=force_close_ids,
+            **generation,
             rungs=tuple(Rung(**rung) for rung in document["rungs"]),
             stages=tuple(Stage.from_json(stage) for stage in document["stages"]),
             labels={state: Label(**label) for state, label in document["labels"].items()},

@@ -1,13 +1,13 @@
 """What makes a plan worth freezing: the rules that a protocol has to meet as a whole. Pure; see ``freeze``."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from gatepost.errors import RegistrationError
 from gatepost.gate import Gate
 from gatepost.protocol import GateEntry, Protocol, Scope, Stage
 from gatepost.reachability import registered_reach, require_reachable
-from gatepost.seeds import child_seed, require_distinct
+from gatepost.seeds import require_distinct, sample_seeds
 
 GateOf = Callable[[GateEntry], Gate]
 _ORDER = {Scope.ONCE: 0, Scope.NESTED: 1, Scope.RUNG: 1, Scope.SELECTED: 2}
@@ -50,6 +50,12 @@ def _check_sampling(protocol: Protocol) -> None:
         raise RegistrationError(
             f"model: think_open {model.think_open[1]}, think_close {model.think_close[1]} and sampling.stop_ids "
             f"{list(sampling.stop_ids)}: expected two different markers, neither of which stops sampling"
+        )
+    forced = protocol.thinking == "force_close"
+    if forced != bool(protocol.force_close_ids) or (forced and model.think_close[1] not in protocol.force_close_ids):
+        raise RegistrationError(
+            f"sampling: thinking is {protocol.thinking} and force_close_ids are {list(protocol.force_close_ids)}; "
+            f"expected ids with think_close {model.think_close[1]} for force_close, none otherwise"
         )
 
 
@@ -112,10 +118,11 @@ def _check_context(protocol: Protocol) -> None:
         cap = stage.max_think_tokens or protocol.rungs[-1].max_think_tokens
         limits = next((gate.thresholds for gate in stage.gates if gate.name == "prompt_envelope"), {})
         prompt = limits.get("max_prompt_tokens", 1)
-        need, limit = prompt + cap + protocol.max_answer_tokens, limits.get("max_total_tokens", context)
+        answer = len(protocol.force_close_ids) + protocol.max_answer_tokens
+        need, limit = prompt + cap + answer, limits.get("max_total_tokens", context)
         if need > limit or limit > context:
             raise RegistrationError(
-                f"stage {stage.name}: prompt {prompt} + thinking {cap} + answer {protocol.max_answer_tokens} = {need} "
+                f"stage {stage.name}: prompt {prompt} + thinking {cap} + answer {answer} = {need} "
                 f"tokens, registered total {limit}, context {context}: expected need <= total <= context"
             )
 
@@ -143,8 +150,13 @@ def _check_seeds(protocol: Protocol, task_ids: Mapping[str, Sequence[str]]) -> N
             )
         seeds[stage.base_seed] = stage.name
         ids = task_ids[stage.splits[0]][: stage.max_tasks]
-        require_distinct(
-            (f"{task_id}/{index}", child_seed(stage.base_seed, task_id, index))
-            for task_id in ids
-            for index in range(stage.samples_per_task)
-        )
+        require_distinct(_child_seeds(protocol, stage, stage.base_seed, ids))
+
+
+def _child_seeds(protocol: Protocol, stage: Stage, base_seed: int, ids: Sequence[str]) -> Iterator[tuple[str, int]]:
+    for task_id in ids:
+        for index in range(stage.samples_per_task):
+            seeds = sample_seeds(protocol.seed_rule, base_seed, task_id, index)
+            yield f"{task_id}/{index}", seeds.first
+            if protocol.thinking == "force_close":
+                yield f"{task_id}/{index}/stage2", seeds.second

@@ -10,30 +10,31 @@ from types import TracebackType
 from typing import Self
 
 from gatepost.engine import Chunk, Completion, Engine, Prompt, Request
-from gatepost.errors import EngineError
+from gatepost.errors import EngineError, RegistrationError
 from gatepost.evidence import Plan, Row
 from gatepost.fingerprint import RowKey
-from gatepost.protocol import Protocol, Stage
-from gatepost.seeds import child_seed
 
 Progress = Callable[[int, int, int], None]
 """Called with (completed samples, registered samples, sampled tokens)."""
 
 
-def requests_of(plan: Plan, prompts: Iterable[Prompt], *, max_think_tokens: int) -> dict[str, tuple[RowKey, Request]]:
+def requests_of(plan: Plan, prompts: Iterable[Prompt]) -> dict[str, tuple[RowKey, Request]]:
     """Request id -> registered key and request, in registered order."""
-    protocol: Protocol = plan.protocol
-    stage: Stage = plan.stage
+    protocol = plan.protocol
     by_task = {prompt.task_id: prompt for prompt in prompts}
     requests = {}
     for key in plan.keys:
         name = f"{key.task_id}/{key.sample_index}"
+        seeds = plan.seeds(key)
+        if seeds is None:
+            raise RegistrationError(f"stage {plan.stage.name}: samples without a base seed")
         request = Request(
             request_id=name,
             token_ids=by_task[key.task_id].token_ids,
-            seed=child_seed(stage.base_seed or 0, key.task_id, key.sample_index),
+            seed=seeds.first,
+            stage_two_seed=seeds.second if protocol.thinking == "force_close" else None,
             sampling=protocol.sampling,
-            max_think_tokens=max_think_tokens,
+            max_think_tokens=plan.sampled_think_tokens,
             max_answer_tokens=protocol.max_answer_tokens,
             think_close_id=protocol.model.think_close[1],
         )
@@ -48,8 +49,13 @@ class _Partial:
     token_ids: "array[int]" = field(default_factory=lambda: array("i"))
     forward_input_lengths: "array[int] | None" = field(default_factory=lambda: array("i"))
     completion: Completion | None = None
+    injected_start: int | None = None
+    injected_tokens: int = 0
 
     def add(self, chunk: Chunk) -> None:
+        if chunk.injected:
+            self.injected_start = len(self.token_ids) if self.injected_start is None else self.injected_start
+            self.injected_tokens += len(chunk.token_ids)
         self.token_ids.extend(chunk.token_ids)
         if chunk.forward_input_lengths is None:
             self.forward_input_lengths = None
@@ -72,6 +78,7 @@ class Stream:
         if isinstance(event, Chunk):
             record["token_ids"] = event.token_ids
             record["forward_input_lengths"] = event.forward_input_lengths
+            record["injected"] = event.injected
         else:
             record["finish_reason"] = event.finish_reason
             if not self.blind:
@@ -114,22 +121,30 @@ def sample(
         progress(completed, len(requests), tokens)
     rows, text = [], {}
     for name, (key, request) in requests.items():
-        sampled = partial[name]
-        reason = sampled.completion.finish_reason if sampled.completion else None
-        rows.append(
-            Row(
-                key=key,
-                seed=request.seed,
-                prompt_tokens=len(request.token_ids),
-                token_ids=sampled.token_ids,
-                forward_input_lengths=sampled.forward_input_lengths,
-                finish_reason=reason,
-                claims={},
-            )
-        )
-        if sampled.completion and not stream.blind:
-            text[key] = sampled.completion.text
+        rows.append(_row(key, request, partial[name]))
+        completion = partial[name].completion
+        if completion and not stream.blind:
+            text[key] = completion.text
     return rows, text
+
+
+def _row(key: RowKey, request: Request, sampled: _Partial) -> Row:
+    """A row of what came; without a completion it has no finish reason, and no gate takes it for complete."""
+    completion = sampled.completion
+    return Row(
+        key=key,
+        seed=request.seed,
+        prompt_tokens=len(request.token_ids),
+        token_ids=sampled.token_ids,
+        forward_input_lengths=sampled.forward_input_lengths,
+        finish_reason=completion.finish_reason if completion else None,
+        claims={},
+        stage_two_seed=request.stage_two_seed if sampled.injected_tokens else None,
+        stage_one_finish_reason=completion.stage_one_finish_reason if completion else None,
+        injected_start=sampled.injected_start,
+        injected_tokens=sampled.injected_tokens,
+        reprefilled_tokens=completion.reprefilled_tokens if completion else 0,
+    )
 
 
 def count_ids(stream: Path) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from gatepost import jsonfile, schema
 from gatepost.audit import rows as tables
 from gatepost.engine import EngineFacts
+from gatepost.engines.plain import from_plain, to_plain
 from gatepost.errors import IntegrityError
 from gatepost.evidence import Record, Row
 from gatepost.ladder import Step
@@ -37,22 +38,11 @@ def write_session(
         "schema": "gatepost/session/1",
         "protocol": protocol.digest,
         "step": step.to_json(),
-        "engine": None if facts is None else plain_facts(facts),
+        "engine": to_plain(facts),
         "elapsed_seconds": elapsed_seconds,
     }
     schema.validate(document, kind="session", source=str(folder / "session.json"))
     jsonfile.write_canonical(folder / "session.json", document)
-
-
-def plain_facts(facts: EngineFacts) -> dict[str, JSON]:
-    """Engine facts as JSON data."""
-    return {key: _plain(value) for key, value in dataclasses.asdict(facts).items()}
-
-
-def _plain(value: JSON) -> JSON:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def facts_of(folder: Path) -> EngineFacts | None:
@@ -62,7 +52,9 @@ def facts_of(folder: Path) -> EngineFacts | None:
         return None
     document = jsonfile.read_canonical(path)
     schema.validate(document, kind="session", source=str(path))
-    return None if document["engine"] is None else EngineFacts(**document["engine"])
+    if document["engine"] is None:
+        return None
+    return from_plain(EngineFacts, document["engine"], where=f"{path}: engine")
 
 
 def read_record(folder: Path, record: Record) -> Record:
@@ -92,7 +84,7 @@ def write_manifest(folder: Path, protocol: Protocol, step: Step, rows: Sequence[
         "protocol": protocol.digest,
         "step": step.to_json(),
         "rows": None if rows is None else len(rows),
-        "sampled_tokens": None if rows is None else sum(len(row.token_ids) for row in rows),
+        "sampled_tokens": None if rows is None else sum(row.sampled_tokens for row in rows),
         "rows_digest": None if rows is None else tables.digest_of(rows),
         "files": files,
     }
@@ -122,7 +114,7 @@ def verify_manifest(folder: Path, receipt: Mapping[str, JSON], rows: Sequence[Ro
             raise IntegrityError(f"{folder / name}: SHA-256 is {found}, rows.json bound {entry['sha256']}")
     recomputed = {
         "rows": None if rows is None else len(rows),
-        "sampled_tokens": None if rows is None else sum(len(row.token_ids) for row in rows),
+        "sampled_tokens": None if rows is None else sum(row.sampled_tokens for row in rows),
         "rows_digest": None if rows is None else tables.digest_of(rows),
     }
     for field, value in recomputed.items():

@@ -45,8 +45,8 @@ class Domain(Protocol):
         """Digest of the program behind the examples."""
         ...
 
-    def messages(self, task: TaskDocument) -> Sequence[Mapping[str, str]]:
-        """The chat messages that pose the task."""
+    def messages(self, task: TaskDocument, arm: str | None) -> Sequence[Mapping[str, str]]:
+        """The chat messages that pose the task in one arm of the study (``None`` in a study without arms)."""
         ...
 
     def parse(self, text: str) -> str | None:

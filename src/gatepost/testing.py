@@ -53,6 +53,9 @@ def build_spec(kind: str = "scripted", *, options: Mapping[str, JSON] | None = N
         tokenizer_revision=None,
         options=options or {},
         markers=(THINK_OPEN, THINK_CLOSE),
+        sampling=build_sampling(),
+        thinking="natural",
+        force_close_ids=(),
         start_timeout_seconds=120.0,
         idle_timeout_seconds=60.0,
     )
@@ -83,6 +86,7 @@ def build_request(prompt: Prompt, facts: EngineFacts, *, seed: int = 1, **change
         request_id=f"{prompt.task_id}/{seed}",
         token_ids=prompt.token_ids,
         seed=seed,
+        stage_two_seed=None,
         sampling=build_sampling(stop_ids=tuple(facts.model_eos_ids or ())),
         max_think_tokens=24,
         max_answer_tokens=8,
@@ -147,17 +151,18 @@ class EngineContract:
     }
     observes_forwards = True
 
-    def test_facts_come_before_generation_and_sampling_after(self, fresh_engine: Engine) -> None:
+    def test_facts_come_before_generation_sampling_included(self, fresh_engine: Engine) -> None:
         facts = fresh_engine.facts()
+        assert facts.sampling == to_plain(build_sampling()), "the values of the spec, resolved"
         assert set(facts.markers) == {THINK_OPEN, THINK_CLOSE}
         assert None not in facts.markers.values()
         assert facts.model_eos_ids
         assert decode_answer(encode(Facts(facts))) == Facts(facts)
 
-        request = self.requests(fresh_engine)[0]
-        collect(fresh_engine, [request])
-        resolved = fresh_engine.facts().sampling
-        assert resolved is None or resolved == to_plain(request.sampling)
+        collect(fresh_engine, self.requests(fresh_engine, sampling=build_sampling()))
+        assert fresh_engine.facts().sampling == facts.sampling
+        collect(fresh_engine, self.requests(fresh_engine, sampling=build_sampling(top_k=7)))
+        assert fresh_engine.facts().sampling is None, "requests did not carry the values of the spec"
 
     def test_prompts_leave_one_thinking_block_open(self, engine: Engine) -> None:
         prompts, markers = engine.render(self.conversations), engine.facts().markers

@@ -157,8 +157,8 @@ def _digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def messages(task: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The chat that asks for the first operation; only visible examples and the effort enter it."""
+def messages(task: Mapping[str, Any], arm: str | None = None) -> list[dict[str, str]]:
+    """The chat that asks for the first operation; only visible examples and the effort enter it. There are no arms."""
     names = "\n".join(f"{operation.alias} = {operation.meaning}" for operation in OPERATIONS.values())
     shown = "\n".join(f"in:{_spaced(given)} out:{_spaced(result)}" for given, result in examples(task, "visible"))
     return [

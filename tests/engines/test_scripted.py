@@ -8,7 +8,7 @@ from gatepost.engine import EngineFacts
 from gatepost.engines import scripted_text
 from gatepost.engines.scripted import ScriptedEngine
 from gatepost.errors import EngineError
-from gatepost.testing import Sampled, build_request, build_spec, collect
+from gatepost.testing import Sampled, build_request, build_sampling, build_spec, collect
 
 CLOSE = scripted_text.IDS["</think>"]
 
@@ -116,12 +116,10 @@ def test_options_are_strict(options: dict[str, object], problem: str) -> None:
     assert caught.value.kind == "refused"
 
 
-def test_sampling_is_unknown_when_requests_differ() -> None:
+def test_sampling_is_unknown_once_a_request_differs_from_the_spec() -> None:
     engine = ScriptedEngine(build_spec())
     (prompt,) = engine.render({"task": [{"role": "user", "content": "reverse"}]})
+    collect(engine, [build_request(prompt, engine.facts(), sampling=build_sampling(), max_think_tokens=3)])
+    assert engine.facts().sampling is not None
+    collect(engine, [build_request(prompt, engine.facts(), sampling=build_sampling(top_k=7))])
     assert engine.facts().sampling is None
-    request = build_request(prompt, engine.facts())
-    collect(engine, [request])
-    assert engine.facts().sampling is not None
-    collect(engine, [build_request(prompt, engine.facts(), max_think_tokens=3)])
-    assert engine.facts().sampling is not None

@@ -15,6 +15,7 @@ def _request(**changes: object) -> Request:
         "request_id": "r",
         "token_ids": (5, 6, 7),
         "seed": 0,
+        "stage_two_seed": None,
         "sampling": build_sampling(stop_ids=(STOP,)),
         "max_think_tokens": 4,
         "max_answer_tokens": 3,

@@ -87,7 +87,7 @@ ANSWERS = st.one_of(
     st.builds(wire.Failure, reason=TEXT, message=TEXT, package=TEXT_OR_NONE),
 )
 
-CHUNK = {"kind": "chunk", "request_id": "r", "token_ids": [1, 2], "forward_input_lengths": [5, 1]}
+CHUNK = {"kind": "chunk", "request_id": "r", "token_ids": [1, 2], "forward_input_lengths": [5, 1], "injected": False}
 
 
 def _line(**changes: Any) -> bytes:

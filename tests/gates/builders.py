@@ -89,7 +89,7 @@ def plan(
 ) -> Plan:
     """The registered side; ``cap`` is the rung at which is judged, ``None`` outside the ladder."""
     rungs = {max_tokens: Rung(max_tokens, (rung_options or {}).get(max_tokens, {})) for max_tokens in caps}
-    stage = Stage("stage", scope, tuple(splits), samples_per_task, None, fixed_cap, base_seed, False, ())
+    stage = Stage("stage", scope, None, tuple(splits), samples_per_task, None, fixed_cap, base_seed, False, ())
     protocol = Protocol(
         digest=DIGEST,
         id="example",
@@ -99,6 +99,9 @@ def plan(
         engine={"kind": "scripted", "options": options or {}, "packages": packages or {}},
         sampling=SamplingParams(**{**SAMPLING, **(sampling or {})}),
         max_answer_tokens=max_answer_tokens,
+        thinking="natural",
+        force_close_ids=(),
+        seed_rule="blake2b64",
         rungs=tuple(rungs.values()),
         stages=(stage,),
         labels={},

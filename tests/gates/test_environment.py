@@ -29,7 +29,10 @@ from .builders import checks, facts, judge, plan
 )
 def test_versions_are_compared_by_meaning(registered: str, installed: str, outcome: str) -> None:
     record = Record(plan(packages={"torch": registered}), facts(versions={"torch": installed}))
-    assert judge("environment", record).outcome == outcome
+    verdict = judge("environment", record)
+    assert verdict.outcome == outcome
+    spelled = None if registered == installed else f"registered {registered}, installed {installed}"
+    assert verdict.checks[0].note == spelled
 
 
 @pytest.mark.parametrize("name", ["huggingface_hub", "Huggingface.Hub", "huggingface-hub"])

@@ -83,7 +83,7 @@ def test_has_no_canonical_form(value: object) -> None:
 
 
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+    st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(-(2.0**53), 2.0**53)
     | st.text(st.characters(exclude_categories=["Cs"])),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner),
     max_leaves=20,
@@ -92,11 +92,7 @@ json_values = st.recursive(
 
 @given(json_values)
 def test_round_trip(value: object) -> None:
-    try:
-        data = jsonfile.canonical(value)
-    except DataError:
-        assert b"e+" not in rfc8785.dumps(value)  # an integral double past 2^53: written as an integer, so refused
-        return
+    data = jsonfile.canonical(value)
     assert jsonfile.canonical(jsonfile.loads_canonical(data, source="x")) == data
 
 

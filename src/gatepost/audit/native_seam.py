@@ -137,9 +137,7 @@ def _import_selection(archive: Archive, run: PublishedRun, source: Path, gates: 
     judgements = [judge(record, lambda entry: gates.of(entry, where=protocol.id)) for record in read()]
     decision = audit(protocol, {SELECTION: judgements})
     limits = [*LIMITS, f"published rows file: sha256 {run.rows_sha256}"]
-    write_receipt(
-        archive, SELECTION, number, folder, record, judgements, decision, origin="imported", limits=limits
-    )
+    write_receipt(archive, SELECTION, number, folder, record, judgements, decision, origin="imported", limits=limits)
     archive.commit(SELECTION, number, folder)
 
 

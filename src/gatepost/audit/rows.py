@@ -30,7 +30,17 @@ ROWS = pa.schema(
         pa.field("forward_input_lengths", _IDS),
         pa.field("finish_reason", pa.string()),
         pa.field("claims", pa.string(), nullable=False),
+        pa.field("stage_two_seed", pa.int64()),
+        pa.field("stage_one_finish_reason", pa.string()),
+        pa.field("injected_start", pa.int32()),
+        pa.field("injected_tokens", pa.int32(), nullable=False),
+        pa.field("reprefilled_tokens", pa.int32(), nullable=False),
     ]
+)
+_PLAIN = tuple(
+    name
+    for name in ROWS.names
+    if name not in ("task_id", "sample_index", "token_ids", "forward_input_lengths", "claims")
 )
 PROMPTS = pa.schema(
     [
@@ -58,11 +68,9 @@ def write_rows(path: Path, rows: Sequence[Row]) -> None:
         ROWS,
         {
             **_keys(row.key for row in rows),
-            "seed": [row.seed for row in rows],
-            "prompt_tokens": [row.prompt_tokens for row in rows],
+            **{name: [getattr(row, name) for row in rows] for name in _PLAIN},
             "token_ids": _id_lists([row.token_ids for row in rows]),
             "forward_input_lengths": _id_lists([row.forward_input_lengths for row in rows]),
-            "finish_reason": [row.finish_reason for row in rows],
             "claims": [jsonfile.canonical(dict(row.claims)).decode() for row in rows],
         },
     )
@@ -75,12 +83,10 @@ def read_rows(path: Path) -> tuple[Row, ...]:
     plain = table.drop_columns(["token_ids", "forward_input_lengths"]).to_pylist()
     return tuple(
         Row(
-            key=RowKey(record["task_id"], record["sample_index"]),
-            seed=record["seed"],
-            prompt_tokens=record["prompt_tokens"],
+            key=_key(record),
             token_ids=_present(token_ids, path),
             forward_input_lengths=forward,
-            finish_reason=record["finish_reason"],
+            **{name: record[name] for name in _PLAIN},
             claims=jsonfile.loads(record["claims"].encode(), source=f"{path}: column claims"),
         )
         for record, token_ids, forward in zip(plain, ids, lengths, strict=True)
@@ -89,20 +95,17 @@ def read_rows(path: Path) -> tuple[Row, ...]:
 
 def digest_of(rows: Sequence[Row]) -> str:
     """The logical digest that binds rows, whatever file holds them."""
-    return rows_digest(
-        (
-            row.key,
-            {
-                "token_ids": row.token_ids,
-                "forward_input_lengths": row.forward_input_lengths,
-                "seed": (row.seed,),
-                "prompt_tokens": (row.prompt_tokens,),
-                "finish_reason": None if row.finish_reason is None else list(row.finish_reason.encode()),
-                "claims": list(jsonfile.canonical(dict(row.claims))),
-            },
-        )
-        for row in rows
-    )
+    return rows_digest((row.key, _id_lists_of(row)) for row in rows)
+
+
+def _id_lists_of(row: Row) -> dict[str, Sequence[int] | None]:
+    """A row as lists of numbers: its ids, and the rest as the bytes of its canonical JSON."""
+    rest = {name: getattr(row, name) for name in _PLAIN} | {"claims": dict(row.claims)}
+    return {
+        "token_ids": row.token_ids,
+        "forward_input_lengths": row.forward_input_lengths,
+        "rest": list(jsonfile.canonical(rest)),
+    }
 
 
 def write_prompts(path: Path, prompts: Sequence[Prompt]) -> None:

@@ -65,13 +65,16 @@ class CausalLM:
             },
         )
 
-    def render(self, messages: Sequence[Mapping[str, str]]) -> tuple[str, tuple[int, ...]]:
-        """Prompt text and ids, thinking channel open. Raises ``EngineError`` (``refused``) without a template."""
+    def render(self, messages: Sequence[Mapping[str, str]], *, thinking: bool) -> tuple[str, tuple[int, ...]]:
+        """Prompt text and ids, thinking channel open or closed. ``EngineError`` (``refused``) without a template."""
         if self._tokenizer.chat_template is None:
             raise EngineError("the tokenizer has no chat template", kind="refused")
         # Explicit, because templates differ in their default; one without the switch ignores it.
         text: str = self._tokenizer.apply_chat_template(
-            [dict(message) for message in messages], add_generation_prompt=True, tokenize=False, enable_thinking=True
+            [dict(message) for message in messages],
+            add_generation_prompt=True,
+            tokenize=False,
+            enable_thinking=thinking,
         )
         return text, tuple(self._tokenizer.encode(text, add_special_tokens=False))
 

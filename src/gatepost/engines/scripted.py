@@ -40,7 +40,7 @@ from gatepost.engine import Chunk, Completion, EngineFacts, EngineSpec, Prompt, 
 from gatepost.engines import scripted_text as text
 from gatepost.engines.channel import Channel
 from gatepost.engines.plain import from_plain, to_plain
-from gatepost.engines.thinking_budget import complete, refuse_unless_it_fits
+from gatepost.engines.thinking_budget import complete, refuse_unless_implemented, refuse_unless_it_fits
 from gatepost.errors import DataError, EngineError
 from gatepost.verdict import JSON
 
@@ -87,19 +87,19 @@ class ScriptedEngine:
     """Follows ``gatepost.engine.Engine``."""
 
     def __init__(self, spec: EngineSpec) -> None:
+        refuse_unless_implemented(spec, ("natural",))
         try:
             self._options = from_plain(ScriptedOptions, dict(spec.options), where="options", defaults=True)
             self._facts = _facts(spec, self._options)
         except DataError as error:
             raise EngineError(str(error), kind="refused") from error
-        self._sampling: list[JSON] = []
+        self._sampling: JSON = to_plain(spec.sampling)
         self._closed = False
         commit(self._options.start_fault)
 
     def facts(self) -> EngineFacts:
-        """The scripted facts. ``sampling`` is known once requests came, and only if all had the same."""
-        applied = self._sampling[0] if len(self._sampling) == 1 else None
-        return replace(self._facts, sampling=self._facts.sampling or applied)
+        """The scripted facts. ``sampling`` becomes unknown once a request came with other values than the spec's."""
+        return replace(self._facts, sampling=self._facts.sampling or self._sampling)
 
     def render(self, conversations: Mapping[str, Sequence[Mapping[str, str]]]) -> list[Prompt]:
         """Render with the engine's own template."""
@@ -111,9 +111,9 @@ class ScriptedEngine:
         """Follow the script, request after request."""
         batch = list(requests)
         refuse_unless_it_fits(batch, self._options.max_model_len)
+        if any(to_plain(request.sampling) != self._sampling for request in batch):
+            self._sampling = None
         for request in batch:
-            if (sampling := to_plain(request.sampling)) not in self._sampling:
-                self._sampling.append(sampling)
             yield from self._continue(request)
 
     def close(self) -> None:

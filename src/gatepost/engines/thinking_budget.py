@@ -8,7 +8,7 @@ included: closed at cap B means that the one-indexed step of the close is at mos
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from gatepost.engine import Chunk, Completion, Request
+from gatepost.engine import Chunk, Completion, EngineSpec, Request
 from gatepost.errors import EngineError
 from gatepost.seeds import SEED_LIMIT
 
@@ -37,6 +37,14 @@ class ThinkingBudget:
             self._closed = token_id == self._close_id
         left = self._answer_left if self._closed else self._think_left
         return None if left > 0 else "length"
+
+
+def refuse_unless_implemented(spec: EngineSpec, policies: Sequence[str]) -> None:
+    """Raise ``EngineError`` (``refused``) for a thinking policy that the engine does not implement."""
+    if spec.thinking not in policies:
+        raise EngineError(
+            f"engine {spec.kind}: thinking {spec.thinking!r}, expected {' or '.join(policies)}", kind="refused"
+        )
 
 
 def refuse_unless_it_fits(requests: Iterable[Request], max_model_len: int) -> None:

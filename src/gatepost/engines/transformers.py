@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gatepost.engine import Chunk, Completion, EngineFacts, EngineSpec, Prompt, Request
+from gatepost.engine import Chunk, Completion, EngineFacts, EngineSpec, Prompt, Request, SamplingParams
 from gatepost.engines.model_folder import locate
 from gatepost.engines.plain import from_plain
-from gatepost.engines.thinking_budget import complete, refuse_unless_it_fits
+from gatepost.engines.thinking_budget import complete, refuse_unless_implemented, refuse_unless_it_fits
 from gatepost.errors import DataError, EngineError
 from gatepost.verdict import JSON
 
@@ -75,22 +75,25 @@ class TransformersEngine:
             EngineError: ``refused``, for options, a model folder or a device that cannot be had as registered.
             ModuleNotFoundError: torch or Transformers is not installed.
         """
+        refuse_unless_implemented(spec, ("natural", "no_think"))
         self._options, source = TransformersOptions.from_spec(spec), locate(spec)
 
         from gatepost.engines import causal_lm
 
         self._model: CausalLM | None = causal_lm.CausalLM(self._options, source)
-        self._facts = self._model.facts(spec)
-        self._sampling: list[dict[str, JSON]] = []
+        self._thinking = spec.thinking == "natural"
+        self._facts = replace(self._model.facts(spec), sampling=self._resolved(spec.sampling))
 
     def facts(self) -> EngineFacts:
-        """What was loaded. ``sampling`` is known once requests came, and only if all had the same."""
-        return replace(self._facts, sampling=self._sampling[0] if len(self._sampling) == 1 else None)
+        """What was loaded. ``sampling`` becomes unknown once a request came with other values than the spec's."""
+        return self._facts
 
     def render(self, conversations: Mapping[str, Sequence[Mapping[str, str]]]) -> list[Prompt]:
         """Render with the model's chat template. It writes the special tokens itself; none is added."""
         model = self._open()
-        rendered = {task_id: model.render(messages) for task_id, messages in conversations.items()}
+        rendered = {
+            task_id: model.render(messages, thinking=self._thinking) for task_id, messages in conversations.items()
+        }
         return [Prompt(task_id, text, token_ids) for task_id, (text, token_ids) in rendered.items()]
 
     def generate(self, requests: Iterable[Request]) -> Iterator[Chunk | Completion]:
@@ -98,10 +101,9 @@ class TransformersEngine:
         batch, model = list(requests), self._open()
         refuse_unless_it_fits(batch, self._options.max_model_len)
         samplers = [model.sampler(request.sampling) for request in batch]
+        if any(self._resolved(request.sampling) != self._facts.sampling for request in batch):
+            self._facts = replace(self._facts, sampling=None)
         for request, sampler in zip(batch, samplers, strict=True):
-            resolved = {**sampler.resolved(), "stop_ids": list(request.sampling.stop_ids)}
-            if resolved not in self._sampling:
-                self._sampling.append(resolved)
             yield from complete(
                 request,
                 model.sample(request.token_ids, sampler, request.seed),
@@ -112,6 +114,10 @@ class TransformersEngine:
     def close(self) -> None:
         """Let go of the model. Device memory that the process still holds goes with the process."""
         self._model = None
+
+    def _resolved(self, params: SamplingParams) -> dict[str, JSON]:
+        """Sampling values, read back from the objects that apply them."""
+        return {**self._open().sampler(params).resolved(), "stop_ids": list(params.stop_ids)}
 
     def _open(self) -> "CausalLM":
         if self._model is None:

@@ -62,12 +62,14 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse an old pytest, and register the markers."""
+    """Register the markers, and refuse what cannot work whatever is collected."""
     if pytest.version_tuple[:2] < OLDEST_PYTEST:
         oldest = ".".join(map(str, OLDEST_PYTEST))
         raise pytest.UsageError(f"gatepost needs pytest {oldest} or newer, found {pytest.__version__}")
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
+    if config.getoption("gatepost_live") and config.getoption("dist", "no") != "no":
+        raise pytest.UsageError("--gatepost-live: a live step runs in one process with one engine: leave out -n")
     for name in ("gates", "studies"):
         for folder in _named_folders(config, name):
             if not folder.is_dir():

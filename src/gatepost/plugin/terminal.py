@@ -45,7 +45,7 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter, config: pytest.C
     terminalreporter.section("gatepost")
     for summary in summaries.values():
         short = f"{summary['protocol']}: {summary['decision']}"
-        terminalreporter.write_line(short if config.get_verbosity() < 0 else summary["text"])
+        terminalreporter.line(short if config.get_verbosity() < 0 else summary["text"])
 
 
 def _summaries(report: object) -> list[ArchiveSummary]:

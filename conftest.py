@@ -1,0 +1,3 @@
+"""Wiring for this repository's own test runs."""
+
+pytest_plugins = ["pytester"]
