@@ -76,7 +76,7 @@ def program_fingerprint(task):
     return f"program {task['task_id']}"
 
 
-def messages(task):
+def messages(task, arm):
     return [{"role": "user", "content": f"Say {task['animal']}."}]
 
 

@@ -35,6 +35,9 @@ SPECS = st.builds(
     markers=st.lists(TEXT, max_size=3).map(tuple),
     start_timeout_seconds=NUMBERS,
     idle_timeout_seconds=NUMBERS,
+    sampling=st.deferred(lambda: SAMPLING),
+    thinking=TEXT,
+    force_close_ids=IDS,
 )
 FACTS = st.builds(
     EngineFacts,
@@ -63,6 +66,7 @@ REQUESTS = st.builds(
     request_id=TEXT,
     token_ids=IDS,
     seed=INTEGERS,
+    stage_two_seed=st.none() | INTEGERS,
     sampling=SAMPLING,
     max_think_tokens=INTEGERS,
     max_answer_tokens=INTEGERS,
@@ -80,8 +84,16 @@ COMMANDS = st.one_of(
 ANSWERS = st.one_of(
     st.builds(wire.Facts, facts=FACTS),
     st.builds(wire.Prompts, prompts=st.lists(st.builds(Prompt, TEXT, TEXT, IDS), max_size=2).map(tuple)),
-    st.builds(Chunk, request_id=TEXT, token_ids=IDS, forward_input_lengths=st.none() | IDS),
-    st.builds(Completion, request_id=TEXT, finish_reason=TEXT_OR_NONE, text=TEXT, elapsed_seconds=NUMBERS),
+    st.builds(Chunk, request_id=TEXT, token_ids=IDS, forward_input_lengths=st.none() | IDS, injected=st.booleans()),
+    st.builds(
+        Completion,
+        request_id=TEXT,
+        finish_reason=TEXT_OR_NONE,
+        text=TEXT,
+        elapsed_seconds=NUMBERS,
+        stage_one_finish_reason=TEXT_OR_NONE,
+        reprefilled_tokens=INTEGERS,
+    ),
     st.just(wire.Generated()),
     st.just(wire.Closed()),
     st.builds(wire.Failure, reason=TEXT, message=TEXT, package=TEXT_OR_NONE),
@@ -133,7 +145,10 @@ def test_the_plain_line_is_understood() -> None:
         (_line(kind=None), "kind None"),
         (_line(kind=["chunk"]), r"kind \['chunk'\]"),
         (_line(surplus=1), "unknown surplus"),
-        (b'{"kind":"chunk","request_id":"r","token_ids":[]}\n', "forward_input_lengths is missing"),
+        (
+            b'{"kind":"chunk","request_id":"r","token_ids":[]}\n',
+            "forward_input_lengths.*is missing",
+        ),
         (_line(request_id=7), "request_id: found 7, expected text"),
         (_line(token_ids=None), "token_ids: found None, expected a list"),
         (_line(token_ids=[1, 2.0]), r"token_ids\[1\]: found 2.0, expected an integer"),
