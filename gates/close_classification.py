@@ -28,5 +28,5 @@ def close_classification(evidence: Evidence, *, max_irregular_rows: int) -> Chec
 
 def _regular(sample: Sample) -> bool:
     found = sample.continuation
-    strays = found.orphan_closes + found.reopened + found.nested_opens
+    strays = found.orphan_closes or found.reopened or found.nested_opens
     return found.prompt_open and not strays and found.ending is not Ending.STOPPED_INSIDE

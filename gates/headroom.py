@@ -6,7 +6,7 @@ from gatepost.gate import Check, Checks, Evidence, Grade, Reach, SampleSize, cou
 def _reach(size: SampleSize, **limits: float) -> list[Reach]:
     """Jointly: a mixed task takes a success and a failure, out of usable samples whose success is in the band."""
     rows, low, high = limits["min_usable_rows"], limits["min_usable_success"], limits["max_usable_success"]
-    enough = [usable for usable in range(1, size.rows + 1) if usable >= rows]
+    enough = [usable for usable in range(size.rows + 1) if usable >= rows]
     bands = [(usable, band) for usable in enough if (band := counts_in_band(usable, low, high))]
     most_mixed = max((_most_mixed(size, usable, band) for usable, band in bands), default=0)
     fewest, most = min((band[0] for _, band in bands), default=None), max((band[-1] for _, band in bands), default=None)

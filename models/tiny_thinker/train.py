@@ -29,8 +29,8 @@ class Training(NamedTuple):
 
     seed: int = 7
     threads: int = 2
-    copying_steps: int = 400
-    steps: int = 1800
+    copying_steps: int = 300
+    steps: int = 1200
     warmup_steps: int = 100
     batch_samples: int = 24
     batches_per_chunk: int = 20

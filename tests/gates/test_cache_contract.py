@@ -77,6 +77,12 @@ def test_one_unrecorded_list_among_cached_rows_is_inconclusive_and_among_broken_
     assert (found.outcome, found.k, found.n) == ("fail", 2, 4)
 
 
+def test_the_note_names_one_row_and_counts_all() -> None:
+    registered = plan()
+    rows = [row(key, [30, 30], lengths=[5, 6]) for key in registered.keys]
+    assert check(rows, registered).note == ("t1/0 fed 6 ids in forward 1, 1 due; 44 ids fed, 24 due: overhead 1.8333")
+
+
 @pytest.mark.parametrize("change", ["missing", "twice"])
 def test_the_denominator_is_the_registered_rows(change: str) -> None:
     registered = plan()

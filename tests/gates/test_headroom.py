@@ -37,6 +37,7 @@ def verdict(closes: list[int | None], correct: str, **limits: Any) -> Any:
         ([4] * 12, "yynynnyyyxxx", set()),  # 9 usable, 6 right
         ([4] * 12, "yynynnyxxxxx", {"usable_rows"}),
         ([4] * 12, "ynnynnnnnyxx", set()),  # 3 of 10
+        ([4] * 12, "ynnynnynnnnn", set()),  # 3 of 12 is the lower end
         ([4] * 12, "ynnynnnnnnnn", {"usable_success_floor"}),  # 2 of 12
         ([4] * 12, "yyyyyyyynnny", set()),  # 9 of 12 is the upper end
         ([4] * 12, "yyyyyyyynyyn", {"usable_success_ceiling"}),  # 10 of 12
@@ -113,11 +114,17 @@ NARROW = {"min_usable_success": 0.95, "max_usable_success": 0.99}
     ("size", "limits", "unmet"),
     [
         (SampleSize(48, 1), {}, {"min_mixed_tasks"}),  # one sample a task never mixes
+        (SampleSize(16, 3), {"min_usable_rows": 48}, set()),
         (SampleSize(16, 3), {"min_usable_rows": 49}, {"min_usable_rows", "min_mixed_tasks", *BAND}),
         (SampleSize(16, 3), {"min_mixed_tasks": 16}, set()),
         (SampleSize(16, 3), {"min_mixed_tasks": 17}, {"min_mixed_tasks"}),
         (SampleSize(16, 3), {"min_usable_success": 0.9, "max_usable_success": 0.8}, {"min_mixed_tasks", *BAND}),
-        (SampleSize(1, 2), {"min_usable_rows": 2, "min_usable_success": 0.6}, {"min_mixed_tasks", *BAND}),  # 1/2 or 2/2
+        # Of 2 usable samples, 1 or 2 succeed: one half or all, and nothing between.
+        (
+            SampleSize(1, 2),
+            {"min_usable_rows": 2, "min_usable_success": 0.6, "min_mixed_tasks": 1},
+            {"min_mixed_tasks", *BAND},
+        ),
         # Alone every threshold can be met. Together they cannot: 95 % of 48 leave 2 failures, for 3 mixed tasks.
         (SampleSize(16, 3), {**NARROW, "min_mixed_tasks": 2}, set()),
         (SampleSize(16, 3), {**NARROW, "min_mixed_tasks": 3}, {"min_mixed_tasks"}),
@@ -141,12 +148,13 @@ def test_a_threshold_that_every_sample_meets_decides_nothing(limits: dict[str, A
 
 
 @pytest.mark.parametrize("size", [SampleSize(2, 2), SampleSize(3, 2), SampleSize(2, 3), SampleSize(4, 1)])
-def test_the_most_mixed_tasks_are_those_of_the_best_sample_there_is(size: SampleSize) -> None:
-    limits = {"min_usable_rows": 3, "min_usable_success": 0.5, "max_usable_success": 0.8}
+@pytest.mark.parametrize(("low", "high"), [(0.05, 0.95), (0.5, 0.8), (0.1, 0.25), (0.7, 0.9)])
+def test_the_most_mixed_tasks_are_those_of_the_best_sample_there_is(size: SampleSize, low: float, high: float) -> None:
+    limits = {"min_usable_rows": 3, "min_usable_success": low, "max_usable_success": high}
     best = 0
     for letters in product("ynx", repeat=size.rows):
         usable = [letter for letter in letters if letter != "x"]
-        if len(usable) < 3 or not 0.5 <= usable.count("y") / len(usable) <= 0.8:
+        if len(usable) < 3 or not low <= usable.count("y") / len(usable) <= high:
             continue
         tasks = [letters[first :: size.tasks] for first in range(size.tasks)]
         best = max(best, sum({"y", "n"} <= set(task) for task in tasks))

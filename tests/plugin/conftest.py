@@ -15,10 +15,11 @@ def project(pytester: pytest.Pytester) -> Project:
 
 @pytest.fixture
 def run(pytester: pytest.Pytester) -> Run:
-    """Run pytest in this process, with these arguments."""
+    """Run pytest in this process, with these arguments, without the plugins that have nothing to do with it."""
+    others = [word for name in ("cacheprovider", "benchmark", "hypothesispytest") for word in ("-p", f"no:{name}")]
 
     def run_inline(*arguments: str) -> pytest.RunResult:
-        return pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:benchmark", *arguments)
+        return pytester.runpytest_inprocess(*others, *arguments)
 
     return run_inline
 

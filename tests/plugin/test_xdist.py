@@ -11,7 +11,7 @@ def test_replay_in_workers(project: Project, run: Run, distribution: str) -> Non
     project.run(project.freeze("one"))
     project.run(project.freeze("two", think_tokens=(70, 80)))
     result = run("receipts", "-n2", "--dist", distribution, "-q")
-    result.assert_outcomes(passed=23)
+    result.assert_outcomes(passed=24)
     result.stdout.fnmatch_lines_random(["one: decision: REPLICATED selected=32", "two: decision: NO_CAP selected=none"])
 
 
