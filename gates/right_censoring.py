@@ -23,7 +23,7 @@ def right_censoring(evidence: Evidence) -> Checks:
     )
     yield every("claims_as_recomputed", plan.keys, lambda key: key in samples and _agrees(samples[key]))
     caps = sorted({rung.max_think_tokens for rung in plan.protocol.rungs if rung.max_think_tokens < cap} | {cap})
-    closed = [sum(sample.continuation.closed_at(at) for sample in samples.values()) for at in caps]
+    closed = [sum(sample.closed_at(at) for sample in samples.values()) for at in caps]
     note = ", ".join(f"{count} closed at {at}" for at, count in zip(caps, closed, strict=True))
     yield Check("closed_rows", closed[-1], ">=", max(closed), k=closed[-1], n=len(plan.keys), note=note)
 

@@ -208,6 +208,7 @@ class Project:
         device: str | None = None,
         min_tasks: int = 8,
         engine_model_len: int = 4096,
+        edit: Callable[[str], str] = lambda text: text,
     ) -> Archive:
         """Freeze the toy study into ``receipts/<name>``.
 
@@ -216,6 +217,7 @@ class Project:
             kind, device: of the engine.
             min_tasks: of the design stage, which halts for more than 8.
             engine_model_len: what the gate before generation wants; any but 4096 refuses the selection.
+            edit: last change to the draft's text.
         """
         draft = self.root / "studies" / "toy" / f"{name}.toml"
         text = DRAFT.format(
@@ -231,7 +233,7 @@ class Project:
             min_tasks=min_tasks,
             engine_model_len=engine_model_len,
         )
-        draft.write_text(text)
+        draft.write_text(edit(text))
         return Archive.create(self.root / "receipts", plan(draft, gates=self.gates, studies=self.studies))
 
     def step(self, archive: Archive, open_engine: Callable[[EngineSpec], Engine] = ScriptedEngine) -> Decision:

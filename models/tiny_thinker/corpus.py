@@ -12,8 +12,8 @@ visible examples that some program starting with the candidate reproduces, and s
 
     First: cat
 
-After the yes a thought closes or goes through another pass. A thought that opens with a *trapped* verb repeats one to
-three test lines for ever instead.
+After the yes a thought closes or goes through another pass. A thought that opens with a *trapped* verb gets stuck: it
+repeats the same two or three lines for ever.
 """
 
 import importlib.util
@@ -36,6 +36,7 @@ VERBS = (
 # opening decides about a trap; the last verb, trapped for every effort, is never the least likely one.
 VERB_WEIGHTS = (1.0,) * 15 + (1.2,)
 ANOTHER_PASS = "Wait, once more."
+STUCK = "Hmm, again."
 MAX_REJECTED_PER_PASS = 6
 
 
@@ -148,7 +149,7 @@ _LOOP_LINES = 120
 
 
 def _loop(tests: list[str], rng: random.Random) -> list[str]:
-    block = rng.sample(_split(tests)[0], rng.randint(1, 3))
+    block = [STUCK, *rng.sample(_split(tests)[0], rng.randint(1, 2))]
     return (block * _LOOP_LINES)[:_LOOP_LINES]
 
 

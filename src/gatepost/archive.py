@@ -15,7 +15,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Self
 
@@ -168,27 +168,46 @@ class Archive:
         self.settle(step, number)
 
     def settle(self, step: Step, number: int) -> None:
-        """Write what follows from a committed receipt. Safe to repeat after an interruption."""
+        """Record that a committed step is finished, and what follows from it."""
         decision = self.receipt(step)["decision"]
         detail = decision["label"] or decision["reason"]
         self.journal.append("finished", at=self.clock(), step=str(step), attempt=number, detail=detail)
-        selection = self.expected_selection()
-        if selection is not None and not (self.root / "selection.json").exists():
-            jsonfile.write_canonical(self.root / "selection.json", selection)
-            self.journal.append("selected", at=self.clock(), detail=f"{selection['label']} {selection['selected']}")
+        self._select()
         self.write_catalog()
 
     def recover(self) -> None:
-        """Close what an earlier invocation left open: it is dead, since this one holds the lock."""
+        """Finish or close what an earlier invocation left open. It is dead, since this one holds the lock."""
         for leftover in self.root.rglob(f"{jsonfile.TEMPORARY_PREFIX}*"):
             leftover.unlink()
         for event in self.open_attempts():
             step = next(step for step in steps_of(self.protocol) if str(step) == event.step)
             number = event.attempt or 0
-            if not (self.root / "attempts" / f"{number:04}-{step}").exists():
+            if self.step_folder(step).exists():
                 self.settle(step, number)
             else:
                 self.close("failed", step, number, "interrupted: the run ended without a word")
+        if self.unsettled({entry["path"] for entry in self.catalog()["files"]}):
+            self._select()
+            self.write_catalog()
+
+    def unsettled(self, catalogued: Collection[str]) -> tuple[str, ...]:
+        """Path prefixes of what a run may have left outside the catalog when it was cut off, or has there now.
+
+        Each is explained by an attempt that is open, or by an event that is itself newer than the catalog.
+        """
+        events = self.journal.read()
+        late = [event for event in events if event.path not in catalogued]
+        explained = [event.path for event in late]
+        for event in (*self.open_attempts(events), *late):
+            if event.attempt is not None:
+                explained += [f"attempts/{event.attempt:04}-{event.step}/", f"steps/{event.step}/"]
+        return (*explained, "selection.json") if explained else ()
+
+    def _select(self) -> None:
+        selection = self.expected_selection()
+        if selection is not None and not (self.root / "selection.json").exists():
+            jsonfile.write_canonical(self.root / "selection.json", selection)
+            self.journal.append("selected", at=self.clock(), detail=f"{selection['label']} {selection['selected']}")
 
     def expected_selection(self) -> dict[str, JSON] | None:
         """The selection that follows from the receipts on record, or ``None`` while the rungs are open."""

@@ -1,5 +1,7 @@
 """Is the record whole? Every byte of an archive accounted for, before anything is judged."""
 
+from collections.abc import Iterator
+
 from gatepost import jsonfile
 from gatepost.archive import FOLDERS, Archive
 from gatepost.errors import IntegrityError
@@ -22,7 +24,7 @@ def verify(archive: Archive, *, expected_root: str | None = None) -> list[str]:
         if path.name not in TOP_FILES and path.name not in FOLDERS and not _leftover(path.name):
             raise IntegrityError(f"{path}: is not part of an archive")
     catalog = archive.catalog()
-    _verify_tree(archive, catalog)
+    notes = list(_verify_tree(archive, catalog))
     if expected_root is not None and catalog["root"] != expected_root:
         raise IntegrityError(
             f"{archive.root / 'catalog.json'}: root is {catalog['root']}, expected {expected_root}: "
@@ -33,42 +35,46 @@ def verify(archive: Archive, *, expected_root: str | None = None) -> list[str]:
         raise IntegrityError(f"{archive.root / 'bound' / strangers[0]}: is not bound by the protocol")
     for name in sorted(bound):
         archive.verify_bound(name)
-    events = archive.journal.read()
-    selection = archive.root / "selection.json"
-    if selection.exists() or archive.finished_steps():
-        expected = archive.expected_selection()
-        found = jsonfile.read_canonical(selection) if selection.exists() else None
-        if found != expected:
-            raise IntegrityError(f"{selection}: does not follow from the receipts; found {found}, expected {expected}")
-    return [
-        f"attempt {event.attempt} at {event.step} was started at {event.at} and never closed"
-        for event in archive.open_attempts(events)
-    ]
+    _verify_selection(archive, unfinished=bool(notes))
+    return notes
 
 
-def _verify_tree(archive: Archive, catalog: dict[str, JSON]) -> None:
+def _verify_selection(archive: Archive, *, unfinished: bool) -> None:
+    path = archive.root / "selection.json"
+    expected = archive.expected_selection()
+    found = jsonfile.read_canonical(path) if path.exists() else None
+    if found != expected and not (found is None and unfinished):
+        raise IntegrityError(f"{path}: does not follow from the receipts; found {found}, expected {expected}")
+
+
+def _verify_tree(archive: Archive, catalog: dict[str, JSON]) -> Iterator[str]:
+    """Bytes first: a changed file is named for what it is before anything is read from it. Yields notes."""
     path = archive.root / "catalog.json"
-    if catalog["protocol"] != archive.protocol.digest:
-        raise IntegrityError(
-            f"{archive.root / 'protocol.json'}: digest is {archive.protocol.digest}, "
-            f"the catalog was made for {catalog['protocol']}"
-        )
-    listed = {entry["path"]: (entry["sha256"], entry["size_bytes"]) for entry in catalog["files"]}
+    listed = {entry["path"]: entry for entry in catalog["files"]}
     if len(listed) < len(catalog["files"]):
         raise IntegrityError(f"{path}: lists a file twice")
-    root = tree_root({name: sha256 for name, (sha256, _) in listed.items()})
+    root = tree_root({name: entry["sha256"] for name, entry in listed.items()})
     if root != catalog["root"]:
         raise IntegrityError(f"{path}: field root is {catalog['root']}, its own entries give {root}")
     tree = archive.tree()
-    for name in sorted(set(listed) - set(tree)):
-        raise IntegrityError(f"{archive.root / name}: is missing, but the catalog lists it")
-    unfinished = tuple(f"attempts/{event.attempt:04}-{event.step}/" for event in archive.open_attempts())
-    for name in sorted(set(tree) - set(listed)):
-        if not name.startswith(unfinished) and not _leftover(name.rpartition("/")[2]):
-            raise IntegrityError(f"{archive.root / name}: is not in the catalog; it was added afterwards")
     for name, entry in sorted(listed.items()):
-        if tree[name] != entry:
-            raise IntegrityError(f"{archive.root / name}: SHA-256 is {tree[name][0]}, the catalog lists {entry[0]}")
+        if name not in tree:
+            raise IntegrityError(f"{archive.root / name}: is missing, but {path.name} lists it")
+        sha256, size_bytes = tree[name]
+        if sha256 != entry["sha256"]:
+            raise IntegrityError(f"{archive.root / name}: SHA-256 is {sha256}, {path.name} lists {entry['sha256']}")
+        if size_bytes != entry["size_bytes"]:
+            raise IntegrityError(f"{path}: {name} is {size_bytes} bytes long, listed with {entry['size_bytes']}")
+    if catalog["protocol"] != archive.protocol.digest:
+        raise IntegrityError(f"{path}: field protocol is {catalog['protocol']}, expected {archive.protocol.digest}")
+    unsettled = archive.unsettled(set(listed))
+    for name in sorted(set(tree) - set(listed)):
+        if not name.startswith(unsettled) and not _leftover(name.rpartition("/")[2]):
+            raise IntegrityError(f"{archive.root / name}: is not in {path.name}; it was added afterwards")
+    for event in archive.open_attempts():
+        yield f"attempt {event.attempt} at {event.step} was started at {event.at} and never closed"
+    if unsettled and not archive.open_attempts():
+        yield "a run was cut off before it wrote the catalog; the next live run will"
 
 
 def _leftover(name: str) -> bool:

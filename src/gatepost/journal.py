@@ -28,6 +28,11 @@ class Event:
     attempt: int | None
     detail: str
 
+    @property
+    def path(self) -> str:
+        """Where it is stored, relative to the archive."""
+        return f"log/{self.sequence:04}.json"
+
     def __str__(self) -> str:
         attempt = "" if self.attempt is None else f" (attempt {self.attempt})"
         return f"{self.at}  {self.event:<9} {self.step or ''}{attempt} {self.detail}".rstrip()

@@ -57,8 +57,8 @@ class Probe:
             EngineError: the engine failed; the attempt is on record with every id that was sampled.
         """
         with self.archive.lock():
-            self.archive.recover()
             integrity.verify(self.archive)
+            self.archive.recover()
             decision = audit(self.archive.protocol, self.archive.judgements())
             if decision.step is None or decision.terminal:
                 raise OrderError(f"protocol {self.archive.protocol.id}: no step is open; {decision}: {decision.reason}")

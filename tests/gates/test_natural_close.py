@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from gatepost.evidence import Record
@@ -42,6 +44,15 @@ def test_closed_at_a_cap_iff_the_close_step_is_at_most_the_cap(cap: int, k: int)
 def test_what_is_not_a_natural_close(ids: list[int], finish: str | None) -> None:
     registered = plan(task_ids=["t"], samples_per_task=1)
     assert rate(Record(registered, rows=(row(registered.keys[0], ids, finish=finish),)), 0.5).k == 0
+
+
+@pytest.mark.parametrize("gate_name", ["natural_close", "right_censoring"])
+def test_an_injected_close_is_not_the_model_s_own(gate_name: str) -> None:
+    registered = plan()
+    rows = [replace(one, injected_start=3, injected_tokens=1) for one in rows_of(registered, [4, 4, 4, 4])]
+    record = Record(registered, rows=(*rows[:2], *rows_of(registered, [4, 4, 4, 4])[2:]))
+    check = rate(record, 0.5) if gate_name == "natural_close" else checks(judge(gate_name, record))["closed_rows"]
+    assert (check.k, check.n) == (2, 4)
 
 
 @pytest.mark.parametrize("change", ["missing", "twice", "extra"])

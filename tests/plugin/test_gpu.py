@@ -85,4 +85,4 @@ def test_a_gpu_test_of_an_engine_fixture_needs_one(project: Project, run: Run, p
     pytester.makepyfile("import pytest\n@pytest.mark.gpu\ndef test_own(engine_session): pass")
     result = run("-m", "gpu")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert lines_with(result, "test_own (engine_session) needs an accelerator")
+    assert lines_with(result, "::test_own (engine_session) needs an accelerator")

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from tests.plugin.conftest import lines_with
+
 MAX_IMPORT_SECONDS = 0.05
 
 HEAVY = (
@@ -75,8 +77,5 @@ def test_a_plain_run_has_the_same_environment(pytester: pytest.Pytester) -> None
         """
     )
     runs = [pytester.runpytest_subprocess("-s", *arguments) for arguments in ([], ["-p", "no:gatepost"])]
-    without_folder = [
-        next(line for line in result.outlines if "environment:" in line).replace(f"basetemp{number}", "")
-        for number, result in enumerate(runs)
-    ]
-    assert without_folder[0] == without_folder[1]
+    with_plugin, without = (lines_with(result, "environment:") for result in runs)
+    assert with_plugin == without

@@ -1,5 +1,7 @@
 """The progress of a live step: one line on a terminal, a few lines elsewhere."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from gatepost.plugin.terminal import ProgressLine
@@ -27,40 +29,39 @@ class Reporter:
         self.written += "\n"
 
 
-def progress_of(reporter: Reporter | None, config: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> None:
+def progress_of(reporter: Reporter | None) -> None:
+    """Count to 200 samples in a run that reports there."""
     plugins = {"terminalreporter": reporter}
-    monkeypatch.setattr(config.pluginmanager, "get_plugin", plugins.get)
+    config = SimpleNamespace(pluginmanager=SimpleNamespace(get_plugin=plugins.get), get_verbosity=lambda: 0)
     with ProgressLine(config, "toy") as progress:
         for completed in range(201):
             progress(completed, 200, 5 * completed)
 
 
-def test_a_terminal_has_one_line(pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_has_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gatepost.plugin.terminal.REWRITE_SECONDS", 0)
     reporter = Reporter(isatty=True)
-    progress_of(reporter, pytestconfig, monkeypatch)
+    progress_of(reporter)
     assert reporter.written.startswith("\n\rtoy: 0/200 samples, 0 tokens\rtoy: 1/200 samples, 5 tokens\r")
     assert reporter.written.endswith("\rtoy: 200/200 samples, 1000 tokens\n")
     assert reporter.written.count("\n") == 2
 
 
-def test_a_terminal_is_not_rewritten_for_every_token(
-    pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_terminal_is_not_rewritten_for_every_token() -> None:
     reporter = Reporter(isatty=True)
-    progress_of(reporter, pytestconfig, monkeypatch)
+    progress_of(reporter)
     assert reporter.written.count("\r") < 10
 
 
-def test_a_file_has_a_line_for_every_tenth(pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_has_a_line_for_every_tenth() -> None:
     reporter = Reporter(isatty=False)
-    progress_of(reporter, pytestconfig, monkeypatch)
+    progress_of(reporter)
     assert len(reporter.written.splitlines()) == 10
     assert reporter.written.endswith("toy: 200/200 samples, 1000 tokens\n")
 
 
-def test_no_terminal_reporter(pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    progress_of(None, pytestconfig, monkeypatch)
+def test_no_terminal_reporter() -> None:
+    progress_of(None)
 
 
 def test_progress_is_shown_although_output_is_captured(project: Project, run: Run) -> None:

@@ -40,7 +40,7 @@ def test_a_faithful_archive_is_green(project: Project, run: Run, arguments: list
 def test_a_faithful_terminal_negative_is_green(project: Project, run: Run) -> None:
     project.run(project.freeze(think_tokens=(70, 80)))
     result = run("receipts")
-    result.assert_outcomes(passed=10)
+    result.assert_outcomes(passed=11)
     result.stdout.fnmatch_lines(["*decision: NO_CAP selected=none"])
 
 

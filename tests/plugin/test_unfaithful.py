@@ -31,7 +31,7 @@ def test_a_flipped_byte_is_named(archive: Archive, run: Run) -> None:
     path.write_bytes(data)
     result = run("receipts")
     assert failures(result)[0] == "integrity"
-    (said,) = lines_with(result, "the catalog lists sha256") or lines_with(result, "the catalog lists")
+    (said,) = lines_with(result, "catalog.json lists")
     assert str(path) in said
     # The items that cannot be judged say only that.
     assert len(lines_with(result, "not judged, since the archive is not whole: see integrity")) == 12
@@ -88,13 +88,13 @@ def test_a_verdict_that_nobody_registered_fails_the_evidence(archive: Archive, r
 
 def test_a_verdict_that_was_dropped_fails(archive: Archive, run: Run) -> None:
     def drop(receipt: dict[str, Any]) -> None:
-        del receipt["judgements"][0]["verdicts"][0]
+        del receipt["judgements"][2]["verdicts"][0]
 
     rewrite(archive.step_folder(archive.finished_steps()[1]) / "receipt.json", drop)
     reseal(archive)
     result = run("receipts")
-    assert "selection::toy_closes[8]" in failures(result)
-    result.stdout.fnmatch_lines(["toy_closes[[]8]: registered, but not recorded"])
+    assert failures(result) == ["selection::toy_closes[64]"]
+    result.stdout.fnmatch_lines(["toy_closes[[]64]: registered, but not recorded"])
 
 
 def test_a_changed_decision_fails_the_ladder(archive: Archive, run: Run) -> None:
@@ -112,7 +112,8 @@ def test_a_gate_version_that_is_not_installed_fails_and_never_skips(
     archive: Archive, project: Project, run: Run
 ) -> None:
     gates = project.root / "gates" / "toy.py"
-    gates.write_text(gates.read_text().replace("version=1", "version=2"))
+    gates.with_name("newer.py").write_text(gates.read_text().replace("version=1", "version=2"))
+    gates.unlink()
     result = run("receipts")
     result.assert_outcomes(passed=1, failed=12)
     assert lines_with(result, "gate toy_closes version 1 is not installed; found versions 2")
@@ -164,4 +165,4 @@ def test_a_bug_shows_its_traceback(archive: Archive, run: Run, monkeypatch: pyte
     result = run("receipts", "-k", "integrity")
     result.assert_outcomes(failed=1)
     assert lines_with(result, "test_unfaithful.py:")
-    assert not lines_with(result, "pluggy")
+    assert not lines_with(result, "_hookexec")

@@ -215,24 +215,9 @@ def test_answer_is_read(domain: ModuleType, text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "",
-        "cat",
-        "First:",
-        "First:cat",
-        "First:  cat",
-        " First: cat",
-        "first: cat",
-        "First: Cat",
-        "First: cat.",
-        "First: cat dog",
-        "First: reverse",
-        "First: cow",
-        "First: cat<|endoftext|>",
-        "First: cat\nFirst: dog",
-        "First: cat\nFirst: cow",
-        "It is First: cat",
-    ],
+    ["", "cat", "First:", "First:cat", "First:  cat", " First: cat", "It is First: cat", "first: cat", "First: Cat"]
+    + ["First: cat.", "First: cat dog", "First: reverse", "First: cow", "First: cat<|endoftext|>"]
+    + ["First: cat\nFirst: dog", "First: cat\nFirst: cow"],
 )
 def test_answer_is_refused(domain: ModuleType, text: str) -> None:
     assert domain.parse(text) is None

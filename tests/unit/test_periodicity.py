@@ -136,6 +136,8 @@ def test_a_true_period_is_found_and_no_larger_one_is_preferred(cycle: list[int],
 )
 def test_max_ngram_count(ids: list[int], n: int, count: int) -> None:
     assert max_ngram_count(ids, n) == count
+    if n == 3:
+        assert max_ngram_count(ids) == count
 
 
 @pytest.mark.parametrize(("ids", "ratio"), [([], None), ([1], 1.0), ([1, 1, 1, 1], 0.25), ([1, 2, 1, 2], 0.5)])

@@ -125,7 +125,7 @@ def test_share(k: int | None, n: int, observed: float | None, note: str | None) 
 )
 def test_every(items: list[int], outcome: Outcome, note: str | None) -> None:
     check = every("even", items, lambda item: item % 2 == 0)
-    assert (check.outcome, check.n, check.note) == (outcome, len(items), note)
+    assert (check.outcome, check.k, check.n, check.note) == (outcome, sum(i % 2 == 0 for i in items), len(items), note)
 
 
 scalars = st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(-1e9, 1e9) | st.text()

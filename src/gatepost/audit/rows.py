@@ -213,11 +213,17 @@ def _id_lists(lists: "Sequence[array[int] | None]") -> pa.Array:
 def _arrays(table: pa.Table, column: str) -> "list[array[int] | None]":
     lists: list[array[int] | None] = []
     for chunk in table.column(column).chunks:
-        offsets, values = chunk.offsets, chunk.values.to_numpy(zero_copy_only=True)
+        offsets, values = chunk.offsets, _int32s(chunk.values)
         for index in range(len(chunk)):
             start, stop = offsets[index].as_py(), offsets[index + 1].as_py()
             lists.append(array("i", values[start:stop].tobytes()) if chunk[index].is_valid else None)
     return lists
+
+
+def _int32s(values: pa.Array) -> memoryview:
+    """The numbers of an id column, where they are: no copy is made, and NumPy need not be installed."""
+    numbers = memoryview(values.buffers()[1] or b"").cast("i")
+    return numbers[values.offset : values.offset + len(values)]
 
 
 def _present(ids: "array[int] | None", path: Path) -> "array[int]":

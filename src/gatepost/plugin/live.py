@@ -75,7 +75,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         starts = _starts(items)
         _require_something_to_start(config, starts, items)
         _require_one_start(starts)
-        _require_accelerator(starts.values())
+        _require_accelerator(starts)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -139,8 +139,8 @@ def _require_one_start(starts: Iterable[str]) -> None:
         )
 
 
-def _require_accelerator(items: Iterable[pytest.Item]) -> None:
+def _require_accelerator(starts: dict[str, pytest.Item]) -> None:
     missing = missing_accelerator()
-    for item in items:
+    for name, item in starts.items():
         if missing is not None and item.get_closest_marker("gpu"):
-            raise pytest.UsageError(f"{item.nodeid} needs an accelerator: {missing}")
+            raise pytest.UsageError(f"{name} needs an accelerator: {missing}")

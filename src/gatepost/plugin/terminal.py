@@ -40,7 +40,7 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter, config: pytest.C
         for report in reports:
             # The live item of an archive comes after its ladder item, and what it says is newer.
             summaries |= {report.nodeid.partition("::")[0]: value for value in _summaries(report)}
-    if not summaries or config.get_verbosity() < -1:
+    if not summaries or config.get_verbosity() < -1 or config.getoption("no_summary"):
         return
     terminalreporter.section("gatepost")
     for summary in summaries.values():

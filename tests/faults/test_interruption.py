@@ -1,0 +1,179 @@
+"""A run that dies at any point leaves a record that says so, loses no sampled id, and can go on."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gatepost import integrity, jsonfile
+from gatepost.archive import Archive
+from gatepost.engine import EngineSpec
+from gatepost.engines.child import ChildSession
+from gatepost.engines.scripted import ScriptedEngine
+from gatepost.errors import EngineError, OrderError
+from gatepost.ladder import Step, audit
+from gatepost.probe import PreflightRefusedError, Probe
+from gatepost.status import status_text
+from tests.archives import Project, create_project
+
+DIE_AT = """
+import os, signal, sys
+from pathlib import Path
+from gatepost.archive import Archive
+from tests.archives import Project
+
+countdown = int(sys.argv[2])
+
+def dying(call):
+    def called(*arguments, **options):
+        global countdown
+        countdown -= 1
+        if countdown == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return call(*arguments, **options)
+    return called
+
+# Every change of a name goes through one of these.
+for name in ("link", "rename", "unlink", "mkdir", "fsync"):
+    setattr(os, name, dying(getattr(os, name)))
+project = Project(Path(sys.argv[1]))
+project.step(Archive(project.root / "receipts" / "toy"))
+"""
+
+
+def die_at(project: Project, call: int) -> bool:
+    """Run one step in a process of its own that kills itself at the given call; returns whether it got through."""
+    command = [sys.executable, "-c", DIE_AT, str(project.root), str(call)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode in (0, -9), done.stderr
+    return done.returncode == 0
+
+
+def project_before_selection(folder: Path) -> tuple[Project, Archive]:
+    project = create_project(folder)
+    archive = project.freeze()
+    project.step(archive)
+    return project, archive
+
+
+@pytest.mark.parametrize("first", range(1, 9))
+def test_a_run_killed_at_any_change_can_go_on(tmp_path: Path, first: int) -> None:
+    """Each project is killed at every eighth change of the disk, again and again, until a step gets through."""
+    project, archive = project_before_selection(tmp_path)
+    kills = 0
+    for call in range(first, 400, 8):
+        if die_at(project, call) or audit(archive.protocol, archive.judgements()).terminal:
+            break
+        kills += 1
+        status_text(archive, log=True)
+        integrity.verify(archive)
+    assert kills > 3
+    with archive.lock():
+        archive.recover()
+    if not audit(archive.protocol, archive.judgements()).terminal:
+        project.run(archive)
+    assert str(audit(archive.protocol, archive.judgements())) == "decision: REPLICATED selected=32"
+    assert integrity.verify(archive) == []
+    events = [event.event for event in archive.journal.read()]
+    assert events.count("started") == sum(events.count(name) for name in ("finished", "failed", "refused"))
+    assert not [path for path in archive.root.rglob("*") if path.name.startswith(jsonfile.TEMPORARY_PREFIX)]
+
+
+def faulty(fault: str, after: int) -> Callable[[str], str]:
+    """A draft whose engine does something to the sixth sample of the selection, after so many ids."""
+    rule = f'{{ match = "first-1/2", think_tokens = [40, 40], fault = "{fault}", fault_after_tokens = {after} }}'
+    return lambda text: text.replace("rules = [", f"rules = [{rule}, ").replace(
+        "idle_timeout_seconds = 60", "idle_timeout_seconds = 2"
+    )
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        ("crash", "crash"),
+        ("kill", "crash"),
+        ("exit", "crash"),
+        ("out_of_memory", "out_of_memory"),
+        ("hang", "timeout"),
+        ("garbage", "garbage"),
+        ("partial_line", "garbage"),
+    ],
+)
+def test_an_engine_that_fails_leaves_every_id(tmp_path: Path, fault: str, kind: str) -> None:
+    project = create_project(tmp_path)
+    archive = project.freeze(edit=faulty(fault, 33))
+    project.step(archive)
+    with pytest.raises(EngineError) as caught:
+        project.step(archive, open_engine=ChildSession)
+    assert caught.value.kind == kind or (fault, caught.value.kind) == ("partial_line", "crash")
+    integrity.verify(archive)
+    (folder,) = archive.attempt_folders()
+    assert not (folder / "rows.parquet").exists(), "an attempt can never be taken for a row set"
+    assert archive.finished_steps() == [Step("design")]
+    said = status_text(archive, log=True)
+    assert "ids of 6 samples; an attempt, never a row set" in said
+    assert "failed" in said
+    assert "EngineError" in said
+    stream = (folder / "stream.jsonl").read_bytes()
+    assert stream.count(b'"request_id": "first-1/2", "token_ids"') == 2, "two chunks of 16 ids came before the fault"
+    # The step stays open; the failed attempt stays on record beside the one that succeeds.
+    assert project.next_step(archive) == Step("selection")
+
+
+def test_a_mistake_in_judging_never_costs_a_run(tmp_path: Path) -> None:
+    """The rows are whole on disk; the next invocation judges them and samples nothing."""
+    project, archive = project_before_selection(tmp_path)
+    gates = project.root / "gates" / "toy.py"
+    right = gates.read_text()
+    gates.write_text(right.replace("closed = sum(", "closed = 1 / 0 + sum("))
+    with pytest.raises(ZeroDivisionError):
+        fresh(project, archive).run()
+    assert "ZeroDivisionError" in status_text(archive, log=True)
+    gates.write_text(right)
+
+    def never(spec: EngineSpec) -> ScriptedEngine:
+        raise AssertionError("an engine was started, but everything was sampled already")
+
+    decision = fresh(project, archive, never).run()
+    assert str(decision) == "open: confirmation@32"
+    integrity.verify(archive)
+
+
+def fresh(
+    project: Project, archive: Archive, open_engine: Callable[[EngineSpec], ScriptedEngine] = ScriptedEngine
+) -> Probe:
+    """A probe with the gates read anew, as another process would."""
+    for name in [name for name in sys.modules if name.startswith("gatepost_gate_") and str(project.root) in name]:
+        del sys.modules[name]
+    return Probe(archive, project.gates, project.studies, open_engine)
+
+
+def test_a_refusal_before_generation_samples_nothing_and_stays_open(tmp_path: Path) -> None:
+    project = create_project(tmp_path)
+    archive = project.freeze(engine_model_len=8192)
+    project.step(archive)
+    with pytest.raises(PreflightRefusedError, match=r"toy_engine: max_model_len_tokens 4096 == 8192"):
+        project.step(archive)
+    (folder,) = archive.attempt_folders()
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "parents.parquet", "preflight.json", "prompts.parquet", "tasks.parquet",
+    ]  # fmt: skip
+    assert project.next_step(archive) == Step("selection")
+    integrity.verify(archive)
+
+
+def test_one_live_run_at_a_time(tmp_path: Path) -> None:
+    project, archive = project_before_selection(tmp_path)
+    with archive.lock(), pytest.raises(OrderError, match="another live run holds this archive"):
+        project.step(archive)
+    project.step(archive)
+
+
+def test_nothing_runs_after_the_end(tmp_path: Path) -> None:
+    project = create_project(tmp_path)
+    archive = project.freeze(think_tokens=(100, 120))
+    assert str(project.run(archive)) == "decision: NO_CAP selected=none"
+    with pytest.raises(OrderError, match="no step is open"):
+        project.step(archive)
