@@ -149,8 +149,8 @@ class Archive:
         """Open the next attempt at a step; returns its number and its folder."""
         number = 1 + sum(event.event == "started" for event in self.journal.read())
         folder = self.root / "attempts" / f"{number:04}-{step}"
-        folder.mkdir(parents=True)
         self.journal.append("started", at=self.clock(), step=str(step), attempt=number)
+        folder.mkdir(parents=True)
         self.write_catalog()
         return number, folder
 

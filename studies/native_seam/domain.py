@@ -124,9 +124,14 @@ def _parameter(value: Any) -> int | None:
 
 def _integers(values: Iterable[Any]) -> Values:
     numbers = tuple(values)
-    if any(isinstance(v, bool) or not isinstance(v, int | float) or v != int(v) for v in numbers):
+    if not all(map(_is_integer, numbers)):
         raise ValueError(f"not a list of integers: {numbers!r}")
-    return tuple(int(v) for v in numbers)
+    return tuple(map(int, numbers))
+
+
+def _is_integer(value: Any) -> bool:
+    # JSON may spell an integer 1.0; Python counts True among the integers.
+    return value.is_integer() if isinstance(value, float) else isinstance(value, int) and not isinstance(value, bool)
 
 
 def family(task: Mapping[str, Any]) -> str:

@@ -75,7 +75,7 @@ SIGNATURE_INPUTS: Behaviour = (
     (2, 5, 5, 4, 0),
 )
 
-_MACRO = re.compile(r"M\d")
+_MACRO = re.compile(r"M[0-9]")
 _CALL = "|".join((*PRIMITIVES, _MACRO.pattern))
 _BAR = r"[ \t]*\|[ \t]*"
 _ANSWER_LINE = re.compile(rf"^PROGRAM: ((?:{_CALL})(?:{_BAR}(?:{_CALL})){{0,{MAX_CALLS - 1}}})[ \t]*$", re.MULTILINE)

@@ -40,8 +40,8 @@ class Shape(NamedTuple):
     depth: int
 
 
-# One round. Kinds alternate, so that a split cut anywhere stays balanced; half of a round is within reach of a model
-# that knows single steps and single macros, and the rest is for stronger ones.
+# One round. Kinds alternate, so that a split cut anywhere stays balanced. Programs of one or two calls come along with
+# deeper ones, so that a small model is not at zero in every arm.
 SHAPES = (
     Shape(True, 2), Shape(False, 1), Shape(True, 2), Shape(False, 2), Shape(True, 3), Shape(False, 2),
     Shape(True, 3), Shape(False, 3), Shape(True, 4), Shape(False, 3), Shape(True, 5), Shape(False, 4),

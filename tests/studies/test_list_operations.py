@@ -172,7 +172,7 @@ def test_content_fingerprint_changes_with_any_example(part: str, pair: int, side
     assert DOMAIN.content_fingerprint(task) != before
 
 
-@pytest.mark.parametrize("value", [True, 1.5, "1", None])
+@pytest.mark.parametrize("value", [True, 1.5, float("inf"), "1", None])
 def test_only_integers_have_content(domain: ModuleType, task: dict[str, Any], value: Any) -> None:
     task["hidden"][0]["input"][0] = value
     with pytest.raises(ValueError, match="not a list of integers"):
@@ -215,12 +215,17 @@ def test_answer_is_read(domain: ModuleType, text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "cat", "First:", "First:cat", "First:  cat", " First: cat", "It is First: cat", "first: cat", "First: Cat"]
-    + ["First: cat.", "First: cat dog", "First: reverse", "First: cow", "First: cat<|endoftext|>"]
-    + ["First: cat\nFirst: dog", "First: cat\nFirst: cow"],
+    ["", "cat", "First:", "First:cat", "First:  cat", " First: cat", "So First: cat", "first: cat", "First: cat dog"],
 )
-def test_answer_is_refused(domain: ModuleType, text: str) -> None:
+def test_answer_of_another_form_is_none(domain: ModuleType, text: str) -> None:
     assert domain.parse(text) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["Cat", "cat.", "reverse", "cow", "cat<|endoftext|>", "cat\nFirst: dog", "cat\nFirst: cow"]
+)
+def test_unknown_or_contradictory_name_is_none(domain: ModuleType, name: str) -> None:
+    assert domain.parse(f"First: {name}") is None
 
 
 def test_grade_compares_with_the_alias_of_the_first_operation(domain: ModuleType, task: dict[str, Any]) -> None:
