@@ -10,12 +10,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from gatepost.report import replay_text
-
 from conformance import native_seam
 from gatepost.audit.native_seam import import_run
 from gatepost.gatefiles import Gates
 from gatepost.replay import replay
+from gatepost.report import replay_text
 
 FLOATING_NOISE = 1e-15
 """Below this a published number is rounding noise around zero (Wilson at 0 of 48 was printed as 6.4e-18)."""
@@ -42,6 +41,8 @@ def main() -> int:
     failures = [name for name, *row in rows if not _print_row(name, *row)]
     if not result.faithful:
         failures.append("replay")
+    for note in native_seam.described(source):
+        print(note)
     derivable = sum(row[3] == "match" for row in rows)
     print(f"{derivable - len(failures)} of {derivable} derivable numbers equal; {len(rows) - derivable} not derivable")
     return 1 if failures else 0

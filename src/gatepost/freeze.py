@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from gatepost import jsonfile, registration, schema
+from gatepost.engines.model_folder import Source
 from gatepost.errors import DataError, RegistrationError
 from gatepost.fingerprint import tree_root
 from gatepost.gatefiles import Gates
@@ -16,9 +17,6 @@ from gatepost.protocol import Protocol
 from gatepost.studyfiles import TaskDocument, load_domain
 from gatepost.taskfile import read_tasks
 from gatepost.verdict import JSON
-
-MODEL_FILES = ("*.json", "*.safetensors", "*.jinja", "*.model", "*.txt")
-"""What a local model's digest covers: everything that loading reads, and no script or card beside it."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +134,7 @@ def _model(model: Mapping[str, Any], draft: Path) -> dict[str, JSON]:
     if pinned["path"] is None:
         return pinned
     folder = find_model(pinned["path"], [Path.cwd(), *draft.resolve().parents])
-    pinned["files"] = model_files(folder)
+    pinned["files"] = Source(folder, folder, None, None).digests()
     found = tree_root(pinned["files"])
     for field in ("revision", "tokenizer_revision"):
         if pinned[field] != found:
@@ -156,12 +154,6 @@ def find_model(path: str, starts: Iterable[Path]) -> Path:
             return folder
         tried.append(str(folder))
     raise DataError(f"model.path {path!r}: no such folder; tried {', '.join(tried[:4])}")
-
-
-def model_files(folder: Path) -> dict[str, str]:
-    """File name -> SHA-256 hex digest of everything that loading a local model reads."""
-    paths = sorted({path for pattern in MODEL_FILES for path in folder.glob(pattern)})
-    return {path.name: hashlib.sha256(jsonfile.read_bytes(path)).hexdigest() for path in paths}
 
 
 def _shape_problem(error: Exception) -> str:

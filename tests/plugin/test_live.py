@@ -156,3 +156,11 @@ def test_live_with_workers_is_refused(project: Project, run: Run, arguments: lis
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert lines_with(result, "a live step runs in one process with one engine: leave out -n")
     assert len(archive.finished_steps()) == 1
+
+
+def test_a_collection_error_elsewhere_is_not_hidden(project: Project, run: Run, pytester: pytest.Pytester) -> None:
+    project.run(project.freeze())
+    pytester.makepyfile("raise SystemError('of the test module')")
+    result = run("--gatepost-live")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert lines_with(result, "of the test module")

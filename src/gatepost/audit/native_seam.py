@@ -50,8 +50,6 @@ CLAIMS = (
     "think_tokens",
     "answer_tokens",
     "stopped_by",
-    "parsed_alias",
-    "correct",
     "cache_contract_pass",
     "forward_calls",
 )

@@ -6,6 +6,7 @@ Columns are read into plain Python; ids into ``array('i')``, four bytes each, so
 import io
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -200,30 +201,28 @@ def _by_key(path: Path, pairs: Iterable[tuple[RowKey, Any]]) -> dict[RowKey, Any
 
 
 def _id_lists(lists: "Sequence[array[int] | None]") -> pa.Array:
-    """A list column built from buffers: no Python integer is made for an id."""
-    offsets, total = array("i", [0]), 0
-    for ids in lists:
-        total += 0 if ids is None else len(ids)
-        offsets.append(total)
-    values = pa.array(memoryview(b"".join(ids.tobytes() for ids in lists if ids is not None)).cast("i"), pa.int32())
-    mask = pa.array([ids is None for ids in lists], pa.bool_()) if any(ids is None for ids in lists) else None
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values, type=_IDS, mask=mask)
+    """A list column built from buffers: no Python integer is made for an id, and numpy is not needed."""
+    offsets = array("i", accumulate((0 if ids is None else len(ids) for ids in lists), initial=0))
+    values = _int32(b"".join(ids.tobytes() for ids in lists if ids is not None))
+    missing = [ids is None for ids in lists]
+    mask = pa.array(missing, pa.bool_()) if any(missing) else None
+    return pa.ListArray.from_arrays(_int32(offsets.tobytes()), values, type=_IDS, mask=mask)
+
+
+def _int32(data: bytes) -> pa.Array:
+    return pa.Array.from_buffers(pa.int32(), len(data) // 4, [None, pa.py_buffer(data)])
 
 
 def _arrays(table: pa.Table, column: str) -> "list[array[int] | None]":
     lists: list[array[int] | None] = []
     for chunk in table.column(column).chunks:
-        offsets, values = chunk.offsets, _int32s(chunk.values)
-        for index in range(len(chunk)):
-            start, stop = offsets[index].as_py(), offsets[index + 1].as_py()
-            lists.append(array("i", values[start:stop].tobytes()) if chunk[index].is_valid else None)
+        values = chunk.values
+        data = values.buffers()[1]
+        ids = memoryview(b"" if data is None else data).cast("B").cast("i")[values.offset :]
+        offsets = chunk.offsets.to_pylist()
+        for valid, start, stop in zip(chunk.is_valid().to_pylist(), offsets, offsets[1:], strict=False):
+            lists.append(array("i", ids[start:stop].tobytes()) if valid else None)
     return lists
-
-
-def _int32s(values: pa.Array) -> memoryview:
-    """The numbers of an id column, where they are: no copy is made, and NumPy need not be installed."""
-    numbers = memoryview(values.buffers()[1] or b"").cast("i")
-    return numbers[values.offset : values.offset + len(values)]
 
 
 def _present(ids: "array[int] | None", path: Path) -> "array[int]":

@@ -5,6 +5,8 @@ its faults are real ones. Options, all of them optional:
 
 ``max_model_len``
     Context length in tokens; 4096.
+``chunk_tokens``
+    Ids per chunk; 16. What a killed child loses is what it held back, so with 1 it loses nothing.
 ``rules``
     How requests are continued. The first rule whose ``match`` fits the request id decides; a request that none fits is
     refused. The default is one ``Rule`` with its defaults. See ``Rule``.
@@ -40,7 +42,13 @@ from gatepost.engine import Chunk, Completion, EngineFacts, EngineSpec, Prompt, 
 from gatepost.engines import scripted_text as text
 from gatepost.engines.channel import Channel
 from gatepost.engines.plain import from_plain, to_plain
-from gatepost.engines.thinking_budget import complete, refuse_unless_implemented, refuse_unless_it_fits
+from gatepost.engines.thinking_budget import (
+    CHUNK_TOKENS,
+    ForceClose,
+    complete,
+    refuse_unless_implemented,
+    refuse_unless_it_fits,
+)
 from gatepost.errors import DataError, EngineError
 from gatepost.verdict import JSON
 
@@ -57,7 +65,7 @@ class Rule:
         stop: whether a stop id follows the answer; otherwise its last id goes on to the limit.
         finish_reason: ``budget`` is the true one; any other text, or null, is reported in its place.
         forwards: observed input lengths: ``cached`` [n, 1, 1, …], ``growing`` [n, n+1, …] or ``unobserved``.
-        fault, fault_after_tokens: a fault once so many ids were sampled.
+        fault, fault_after_tokens: a fault once so many ids were sampled, over both stages of a forced close.
     """
 
     match: str = "*"
@@ -76,6 +84,7 @@ class ScriptedOptions:
     """The options of the module docstring."""
 
     max_model_len: int = 4096
+    chunk_tokens: int = CHUNK_TOKENS
     rules: tuple[Rule, ...] = (Rule(),)
     facts: Mapping[str, JSON] = field(default_factory=dict)
     start_fault: str | None = None
@@ -87,13 +96,14 @@ class ScriptedEngine:
     """Follows ``gatepost.engine.Engine``."""
 
     def __init__(self, spec: EngineSpec) -> None:
-        refuse_unless_implemented(spec, ("natural",))
+        refuse_unless_implemented(spec, ("natural", "force_close"))
         try:
             self._options = from_plain(ScriptedOptions, dict(spec.options), where="options", defaults=True)
             self._facts = _facts(spec, self._options)
         except DataError as error:
             raise EngineError(str(error), kind="refused") from error
         self._sampling: JSON = to_plain(spec.sampling)
+        self._force_close_ids = spec.force_close_ids
         self._closed = False
         commit(self._options.start_fault)
 
@@ -110,7 +120,7 @@ class ScriptedEngine:
     def generate(self, requests: Iterable[Request]) -> Iterator[Chunk | Completion]:
         """Follow the script, request after request."""
         batch = list(requests)
-        refuse_unless_it_fits(batch, self._options.max_model_len)
+        refuse_unless_it_fits(batch, self._options.max_model_len, force_close_ids=self._force_close_ids)
         if any(to_plain(request.sampling) != self._sampling for request in batch):
             self._sampling = None
         for request in batch:
@@ -124,9 +134,24 @@ class ScriptedEngine:
 
     def _continue(self, request: Request) -> Iterator[Chunk | Completion]:
         rule = self._rule(request)
-        forwards = _Forwards(rule.forwards, len(request.token_ids))
-        sampled = forwards.observe(_with_fault(_script(rule, request), rule))
-        for event in complete(request, sampled, take_lengths=forwards.take, decode=text.decode):
+        forwards, fault = _Forwards(rule.forwards), _Fault(rule)
+
+        def stage(script: Iterator[int], *, fed_tokens: int) -> Iterator[int]:
+            return forwards.observe(fault.strike(script), fed_tokens)
+
+        def second_stage(ids: Sequence[int]) -> Iterator[int]:
+            script = _answer(rule, request, _draw(request, request.stage_two_seed))
+            return stage(script, fed_tokens=len(request.token_ids) + len(ids))
+
+        events = complete(
+            request,
+            stage(_script(rule, request), fed_tokens=len(request.token_ids)),
+            take_lengths=forwards.take,
+            decode=text.decode,
+            force_close=ForceClose(self._force_close_ids, second_stage) if self._force_close_ids else None,
+            chunk_tokens=self._options.chunk_tokens,
+        )
+        for event in events:
             if isinstance(event, Completion) and rule.finish_reason != "budget":
                 event = replace(event, finish_reason=rule.finish_reason)
             yield event
@@ -160,8 +185,7 @@ def _one_id(marker: str) -> int | None:
 
 def _script(rule: Rule, request: Request) -> Iterator[int]:
     """The endless continuation of one request."""
-    # Greedy has no seed. The prompt counts too, so that two tasks do not think alike.
-    draw = random.Random(f"{None if request.sampling.greedy else request.seed} {request.token_ids}")
+    draw = _draw(request, request.seed)
     thoughts = _thoughts(rule, draw)
     if rule.think_tokens is None:
         yield from thoughts
@@ -169,6 +193,16 @@ def _script(rule: Rule, request: Request) -> Iterator[int]:
         low, high = rule.think_tokens
         yield from itertools.islice(thoughts, draw.randint(low, high) - 1)
     yield text.IDS[text.THINK_CLOSE]
+    yield from _answer(rule, request, draw)
+
+
+def _draw(request: Request, seed: int | None) -> random.Random:
+    # Greedy has no seed. The prompt counts too, so that two tasks do not think alike.
+    return random.Random(f"{None if request.sampling.greedy else seed} {request.token_ids}")
+
+
+def _answer(rule: Rule, request: Request, draw: random.Random) -> Iterator[int]:
+    """An answer without end: stop ids follow it, or its last id over and over."""
     answer = text.encode("\n" + draw.choice(rule.answers))
     yield from answer
     stop_ids = request.sampling.stop_ids or (text.IDS[text.MODEL_EOS],)
@@ -182,25 +216,33 @@ def _thoughts(rule: Rule, draw: random.Random) -> Iterator[int]:
         yield text.IDS[draw.choice(text.THOUGHTS)]
 
 
-def _with_fault(sampled: Iterator[int], rule: Rule) -> Iterator[int]:
-    yield from itertools.islice(sampled, rule.fault_after_tokens)
-    commit(rule.fault)
-    yield from sampled
+class _Fault:
+    """The fault of one request, committed once enough of its ids were sampled, in whichever stage."""
+
+    def __init__(self, rule: Rule) -> None:
+        self._rule, self._sampled = rule, 0
+
+    def strike(self, script: Iterator[int]) -> Iterator[int]:
+        for token_id in script:
+            if self._sampled == self._rule.fault_after_tokens:
+                commit(self._rule.fault)
+            self._sampled += 1
+            yield token_id
 
 
 class _Forwards:
     """The input lengths that a model would have been seen to be fed."""
 
-    def __init__(self, mode: str, prompt_tokens: int) -> None:
+    def __init__(self, mode: str) -> None:
         if mode not in ("cached", "growing", "unobserved"):
             raise EngineError(f"forwards {mode!r}, expected cached, growing or unobserved", kind="refused")
-        self._mode, self._next = mode, prompt_tokens
+        self._mode = mode
         self._seen: list[int] = []
 
-    def observe(self, sampled: Iterator[int]) -> Iterator[int]:
-        for token_id in sampled:
-            self._seen.append(self._next)
-            self._next = self._next + 1 if self._mode == "growing" else 1
+    def observe(self, script: Iterator[int], fed_tokens: int) -> Iterator[int]:
+        for token_id in script:
+            self._seen.append(fed_tokens)
+            fed_tokens = fed_tokens + 1 if self._mode == "growing" else 1
             yield token_id
 
     def take(self) -> tuple[int, ...] | None:

@@ -44,9 +44,11 @@ def _selects_gpu_only(expression: str) -> bool:
         compiled = Expression.compile(expression)
     except Exception:  # its type differs between versions; pytest itself reports what is wrong
         return False
-    return compiled.evaluate(lambda name, /, **_: name == "gpu") and not compiled.evaluate(
-        lambda name, /, **_: name == "cpu"
-    )
+
+    def selects(mark: str) -> bool:
+        return compiled.evaluate(lambda name, /, **_: name == mark)
+
+    return selects("gpu") and not selects("cpu")
 
 
 def in_worker(config: pytest.Config) -> bool:
@@ -65,10 +67,12 @@ def missing_accelerator() -> str | None:
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
+def pytest_collection_modifyitems(
+    session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None]:
     """Once everything is deselected that will be: refuse a run that cannot do what its options ask for."""
     yield
-    if in_worker(config) or config.option.collectonly:
+    if in_worker(config) or config.option.collectonly or session.testsfailed:
         return
     _require_one_archive_for_root(config, [item.nodeid for item in items])
     if live_requested(config):

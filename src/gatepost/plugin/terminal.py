@@ -74,7 +74,7 @@ class ProgressLine:
         line = f"{self._name}: {completed}/{registered} samples, {tokens} tokens"
         if self._reporter.isatty:
             now = time.monotonic()
-            if now - self._written_at >= REWRITE_SECONDS:
+            if completed == registered or now - self._written_at >= REWRITE_SECONDS:
                 self._written_at = now
                 with self._uncaptured():
                     self._reporter.rewrite(line, erase=True)

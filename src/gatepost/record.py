@@ -1,0 +1,202 @@
+"""What was registered of a step, and what was recorded of it: the data that gates judge through an ``Evidence``."""
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from gatepost.engine import EngineFacts, Prompt
+from gatepost.fingerprint import RowKey
+from gatepost.protocol import Protocol, Rung, Scope, Stage
+from gatepost.reach import RegisteredReach
+from gatepost.seeds import SampleSeeds, sample_seeds
+from gatepost.thinking import Continuation, leaves_thinking_open, take_apart
+from gatepost.verdict import JSON
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The registered side of a judgement.
+
+    Attributes:
+        rung: at which the stage is judged; ``None`` outside the ladder.
+        recorded_digest: protocol digest that the record under judgement carries.
+        task_ids: registered tasks of the stage, in order, as many as are sampled.
+    """
+
+    protocol: Protocol
+    stage: Stage
+    rung: Rung | None
+    recorded_digest: str
+    task_ids: tuple[str, ...]
+
+    @property
+    def max_think_tokens(self) -> int | None:
+        """The cap in tokens that applies here: the rung's, or the fixed one of a stage outside the ladder."""
+        return self.stage.max_think_tokens if self.rung is None else self.rung.max_think_tokens
+
+    @property
+    def sampled_rung(self) -> Rung:
+        """The rung whose engine samples: the top one, unless the stage is sampled rung by rung."""
+        if self.rung is None or self.stage.scope is Scope.NESTED:
+            return self.protocol.rungs[-1]
+        return self.rung
+
+    @property
+    def sampled_think_tokens(self) -> int:
+        """The cap in tokens that rows were sampled under: that of the top rung in a nested stage."""
+        return self.stage.max_think_tokens or self.sampled_rung.max_think_tokens
+
+    @property
+    def keys(self) -> tuple[RowKey, ...]:
+        """Every registered (task, sample), in order: the denominators."""
+        return tuple(RowKey(task, k) for task in self.task_ids for k in range(self.stage.samples_per_task))
+
+    def seeds(self, key: RowKey) -> SampleSeeds | None:
+        """The registered seeds of one sample; ``None`` for a stage without a base seed."""
+        if self.stage.base_seed is None:
+            return None
+        return sample_seeds(self.protocol.seed_rule, self.stage.base_seed, *key)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the task domain says of one task, computed by code and recorded; the task itself is a bound file.
+
+    Attributes:
+        answers: every answer that the visible examples allow, by exhaustive enumeration; empty if not enumerable.
+        family: the class that the split is balanced over (study B: the first operation's alias).
+    """
+
+    task_id: str
+    split: str
+    record_fingerprint: str
+    content_fingerprint: str
+    program_fingerprint: str
+    answers: tuple[str, ...]
+    family: str
+
+
+@dataclass(frozen=True)
+class Parent:
+    """Fingerprints of a registered parent corpus, per level."""
+
+    name: str
+    records: frozenset[str]
+    contents: frozenset[str]
+    programs: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """The tasks of a stage, and the parent corpora they must be new against."""
+
+    tasks: tuple[Task, ...]
+    parents: tuple[Parent, ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One sampled continuation, as numbers.
+
+    Attributes:
+        prompt_tokens: length of the rendered prompt in tokens.
+        token_ids: the continuation: sampled ids, and injected ones where they were put.
+        forward_input_lengths: input length in tokens of each observed forward call; ``None`` if not recorded.
+        finish_reason: as the engine gave it; stage two's after a forced close.
+        stage_two_seed: of the answer after a forced close; ``None`` where there was no second stage.
+        stage_one_finish_reason: likewise.
+        injected_start, injected_tokens: which ids were injected, from zero; ``None`` and 0 for none.
+        reprefilled_tokens: prefix tokens that stage two fed again; neither sampled nor injected.
+        claims: what somebody else's record says of this row and its numbers cannot show.
+    """
+
+    key: RowKey
+    seed: int
+    prompt_tokens: int
+    token_ids: "array[int]"
+    forward_input_lengths: "array[int] | None"
+    finish_reason: str | None
+    claims: Mapping[str, JSON]
+    stage_two_seed: int | None = None
+    stage_one_finish_reason: str | None = None
+    injected_start: int | None = None
+    injected_tokens: int = 0
+    reprefilled_tokens: int = 0
+
+    @property
+    def sampled_tokens(self) -> int:
+        """Ids that the model sampled."""
+        return len(self.token_ids) - self.injected_tokens
+
+
+@dataclass(frozen=True)
+class Grade:
+    """What the task domain made of one answer. ``parsed`` is ``None`` when there was nothing to parse."""
+
+    key: RowKey
+    parsed: str | None
+    correct: bool
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A row with its continuation taken apart at the study's markers."""
+
+    row: Row
+    continuation: Continuation
+
+    def closed_at(self, cap_tokens: int) -> bool:
+        """Whether the model closed its own thinking, once, within the cap. An injected close is not its own."""
+        return self.continuation.closed_at(cap_tokens) and not self.row.injected_tokens
+
+    @property
+    def key(self) -> RowKey:
+        """Which sample it is."""
+        return self.row.key
+
+
+@dataclass(frozen=True)
+class Record:
+    """Everything that was recorded of a step, every channel. ``None`` means that it was not recorded.
+
+    Gates never get this, but an ``Evidence`` over it.
+    """
+
+    plan: Plan
+    engine: EngineFacts | None = None
+    tasks: Tasks | None = None
+    prompts: tuple[Prompt, ...] | None = None
+    rows: tuple[Row, ...] | None = None
+    scheduler: Mapping[str, JSON] | None = None
+    text: Mapping[RowKey, str] | None = None
+    grades: Mapping[RowKey, Grade] | None = None
+    reach: Sequence[RegisteredReach] | None = None
+
+    @cached_property
+    def samples(self) -> tuple[Sample, ...] | None:
+        """Rows taken apart, in stored order; ``None`` without rows or without the prompts' ids.
+
+        Imported rows carry no prompt ids; the protocol's claim that its template leaves thinking open stands in.
+        """
+        if self.rows is None:
+            return None
+        model = self.plan.protocol.model
+        open_id, close_id = model.think_open[1], model.think_close[1]
+        opens = {
+            prompt.task_id: leaves_thinking_open(prompt.token_ids, open_id, close_id) for prompt in self.prompts or ()
+        }
+        return tuple(
+            Sample(
+                row,
+                take_apart(
+                    row.token_ids,
+                    prompt_open=opens.get(row.key.task_id, True),
+                    open_id=open_id,
+                    close_id=close_id,
+                    stop_ids=self.plan.protocol.sampling.stop_ids,
+                    finish_reason=row.finish_reason,
+                ),
+            )
+            for row in self.rows
+        )
