@@ -154,7 +154,7 @@ name = "design"
 scope = "once"
 splits = ["first", "second"]
 samples_per_task = 0
-blind = false
+text = "graded"
 gates.toy_sizes = {{ version = 1, min_tasks = {min_tasks} }}
 
 [[stages]]
@@ -163,7 +163,7 @@ scope = "nested"
 splits = ["first"]
 samples_per_task = 3
 base_seed = 11
-blind = true
+text = "withheld"
 gates.toy_engine = {{ version = 1, max_model_len = {engine_model_len} }}
 gates.toy_closes = {{ version = 1, min_close_share = 0.75 }}
 
@@ -173,7 +173,7 @@ scope = "selected"
 splits = ["second"]
 samples_per_task = 2
 base_seed = 12
-blind = false
+text = "graded"
 gates.toy_closes = {{ version = 1, min_close_share = 0.75 }}
 
 [labels]

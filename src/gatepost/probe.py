@@ -48,11 +48,14 @@ class Probe:
     open_engine: OpenEngine
     progress: Progress = lambda completed, registered, tokens: None
 
-    def run(self) -> Decision:
+    def run(self, *, expected: Step | None = None) -> Decision:
         """Run the open step, write its evidence and receipt, and return where that leaves the ladder.
 
+        Args:
+            expected: the step that the caller means; another run may have moved the ladder since it looked.
+
         Raises:
-            OrderError: no step is open, or another run holds the archive.
+            OrderError: no step is open, or another than the expected one, or another run holds the archive.
             PreflightRefusedError: a gate before generation did not pass.
             EngineError: the engine failed; the attempt is on record with every id that was sampled.
         """
@@ -62,6 +65,8 @@ class Probe:
             decision = audit(self.archive.protocol, self.archive.judgements())
             if decision.step is None or decision.terminal:
                 raise OrderError(f"protocol {self.archive.protocol.id}: no step is open; {decision}: {decision.reason}")
+            if expected not in (None, decision.step):
+                raise OrderError(f"protocol {self.archive.protocol.id}: {decision.step} is open, expected {expected}")
             return self._attempt(decision.step)
 
     def _attempt(self, step: Step) -> Decision:
@@ -110,11 +115,11 @@ class Probe:
             tables.write_prompts(folder / "prompts.parquet", prompts)
             self._preflight(step, number, folder, facts)
             requests = requests_of(plan, prompts)
-            with Stream(folder / "stream.jsonl", blind=stage.blind) as stream:
+            with Stream(folder / "stream.jsonl", keeps_text=stage.text != "withheld") as stream:
                 rows, text = sample(engine, requests, stream, self.progress)
             facts = engine.facts()
         tables.write_rows(folder / "rows.parquet", rows)
-        if not stage.blind:
+        if stage.text != "withheld":
             tables.write_text(folder / "text.parquet", text)
         write_session(folder, protocol, step, facts, round(time.monotonic() - started, 3))
         (folder / "stream.jsonl").unlink()
@@ -142,8 +147,8 @@ class Probe:
         """Grade, judge what is read back from disk, and write the receipt last."""
         protocol = self.archive.protocol
         records = list(records_of(self.archive, step, folder, self.gates, recorded_digest=protocol.digest))
-        if records[0].samples is not None and records[0].text is not None and records[0].grades is None:
-            grades = grade_samples(self.archive, stage, domain, records[0].samples, records[0].text)
+        if not stage.blind and records[0].grades is None and records[0].samples is not None:
+            grades = grade_samples(self.archive, stage, domain, records[0].samples, records[0].text or {})
             tables.write_grades(folder / "grades.parquet", grades)
             records = [replace(record, grades=grades) for record in records]
         judgements = [judge(record, lambda entry: self.gates.of(entry, where=str(step))) for record in records]

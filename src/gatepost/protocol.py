@@ -88,7 +88,7 @@ class Stage:
         max_think_tokens: fixed length for a stage outside the ladder (the model smoke); else the rung decides.
         arm: the condition compared, as the task domain knows it; ``None`` in a study without arms.
         base_seed: root of the stage's child seeds.
-        blind: whether text and grades are withheld: never decoded, graded or stored.
+        text: ``withheld`` (never stored), ``sealed`` (stored apart, for a stage after selection to open) or ``graded``.
         gates: what is judged.
     """
 
@@ -100,8 +100,13 @@ class Stage:
     max_tasks: int | None
     max_think_tokens: int | None
     base_seed: int | None
-    blind: bool
+    text: str
     gates: tuple[GateEntry, ...]
+
+    @property
+    def blind(self) -> bool:
+        """Whether gates of this stage may see nothing that was said."""
+        return self.text != "graded"
 
     @property
     def samples(self) -> bool:
@@ -122,7 +127,7 @@ class Stage:
             max_tasks=document["max_tasks"],
             max_think_tokens=document["max_think_tokens"],
             base_seed=document["base_seed"],
-            blind=document["blind"],
+            text=document["text"],
             gates=gates,
         )
 

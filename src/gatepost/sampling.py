@@ -66,11 +66,11 @@ class _Partial:
 class Stream:
     """``stream.jsonl``: what an engine says, line by line, synced at the end of every sample.
 
-    A blind stream keeps ids and reasons and never the text.
+    Where text is withheld, it is dropped here, and no file ever holds it.
     """
 
-    def __init__(self, path: Path, *, blind: bool) -> None:
-        self.path, self.blind = path, blind
+    def __init__(self, path: Path, *, keeps_text: bool) -> None:
+        self.path, self.keeps_text = path, keeps_text
         self._file = path.open("x", encoding="utf-8")
 
     def write(self, event: Chunk | Completion) -> None:
@@ -81,7 +81,7 @@ class Stream:
             record["injected"] = event.injected
         else:
             record["finish_reason"] = event.finish_reason
-            if not self.blind:
+            if self.keeps_text:
                 record["text"] = event.text
         self._file.write(json.dumps(record, allow_nan=False) + "\n")
         self._file.flush()
@@ -102,7 +102,7 @@ class Stream:
 def sample(
     engine: Engine, requests: Mapping[str, tuple[RowKey, Request]], stream: Stream, progress: Progress
 ) -> tuple[list[Row], dict[RowKey, str]]:
-    """Run the requests, streaming to disk; returns rows in registered order, and texts (none when blind).
+    """Run the requests, streaming to disk; returns rows in registered order, and texts (none where they are withheld).
 
     Raises ``EngineError`` of kind ``garbage`` for an answer to a request that was never made.
     """
@@ -123,7 +123,7 @@ def sample(
     for name, (key, request) in requests.items():
         rows.append(_row(key, request, partial[name]))
         completion = partial[name].completion
-        if completion and not stream.blind:
+        if completion and stream.keeps_text:
             text[key] = completion.text
     return rows, text
 

@@ -89,7 +89,7 @@ def plan(
 ) -> Plan:
     """The registered side; ``cap`` is the rung at which is judged, ``None`` outside the ladder."""
     rungs = {max_tokens: Rung(max_tokens, (rung_options or {}).get(max_tokens, {})) for max_tokens in caps}
-    stage = Stage("stage", scope, None, tuple(splits), samples_per_task, None, fixed_cap, base_seed, False, ())
+    stage = Stage("stage", scope, None, tuple(splits), samples_per_task, None, fixed_cap, base_seed, "graded", ())
     protocol = Protocol(
         digest=DIGEST,
         id="example",

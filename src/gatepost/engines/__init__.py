@@ -21,6 +21,7 @@ class EngineTarget(NamedTuple):
 _TARGETS = {
     "scripted": EngineTarget("gatepost.engines.scripted:ScriptedEngine", None),
     "transformers": EngineTarget("gatepost.engines.transformers:TransformersEngine", "transformers"),
+    "vllm": EngineTarget("gatepost.engines.vllm:VLLMEngine", "vllm"),
 }
 
 

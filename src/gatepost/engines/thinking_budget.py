@@ -57,7 +57,7 @@ class Transcript:
 
     Attributes:
         token_ids: what was sampled and injected so far, in order.
-        finish_reason: of the row; ``None`` while it grows. An engine that ends a row by itself sets it.
+        finish_reason: of the row; ``None`` while it grows.
         is_used_up: the thinking is used up without a close, and ``close_by_force`` is due before any other id.
     """
 
@@ -74,10 +74,14 @@ class Transcript:
         self._started = time.perf_counter()
 
     @property
+    def is_at_end(self) -> bool:
+        """Whether the stage is over: nothing more may be sampled behind the last id."""
+        return self.is_used_up or self.finish_reason is not None
+
+    @property
     def is_chunk_due(self) -> bool:
-        """Whether the ids that wait have to be sent: they are enough, or nothing is sampled behind them."""
-        ends = self.is_used_up or self.finish_reason is not None
-        return ends or len(self.token_ids) - self._sent_tokens >= self._chunk_tokens
+        """Whether the ids that wait have to be sent: they are enough, or the last ones of a stage."""
+        return self.is_at_end or len(self.token_ids) - self._sent_tokens >= self._chunk_tokens
 
     def add(self, token_id: int) -> None:
         """Count one sampled id."""
@@ -88,6 +92,10 @@ class Transcript:
             self._stage_one_finish_reason = reason
         else:
             self.finish_reason = reason
+
+    def end(self, finish_reason: str) -> None:
+        """The engine ended the row by itself, for a reason that is passed on as it is."""
+        self.finish_reason, self.is_used_up = finish_reason, False
 
     def chunk(self, forward_input_lengths: tuple[int, ...] | None) -> Chunk:
         """The ids that wait to be sent; they count as sent from here on."""
