@@ -128,9 +128,14 @@ class Evidence:
         return _only(self.token_ids, lambda row: row.key, self.plan.keys)
 
     @property
+    def registered_samples(self) -> Mapping[RowKey, Sample] | None:
+        """The registered samples, complete or not."""
+        return _only(self.completions, lambda sample: sample.key, self.plan.keys)
+
+    @property
     def complete_samples(self) -> Mapping[RowKey, Sample] | None:
         """The registered samples that ended for one of the reasons that make a row."""
-        samples = _only(self.completions, lambda sample: sample.key, self.plan.keys)
+        samples = self.registered_samples
         if samples is None:
             return None
         return {key: sample for key, sample in samples.items() if sample.row.finish_reason in FINISH_REASONS}

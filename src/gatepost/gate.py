@@ -31,7 +31,9 @@ from gatepost.evidence import (
     Sample,
 )
 from gatepost.fingerprint import RowKey
+from gatepost.periodicity import Period, loop_certificate, tail_period
 from gatepost.reach import Reach, SampleSize, counts_in_band, maximum_count, minimum_count
+from gatepost.record import count_of, counts_of
 from gatepost.seeds import SEED_LIMIT, child_seed
 from gatepost.stats import LOWER_BOUNDS
 from gatepost.thinking import Ending
@@ -49,6 +51,7 @@ __all__ = [
     "Gate",
     "Grade",
     "Outcome",
+    "Period",
     "Plan",
     "Reach",
     "Row",
@@ -59,12 +62,16 @@ __all__ = [
     "canonicalize_version",
     "child_seed",
     "conjunction",
+    "count_of",
+    "counts_of",
     "counts_in_band",
     "every",
     "gate",
+    "loop_certificate",
     "maximum_count",
     "minimum_count",
     "share",
+    "tail_period",
 ]
 
 Checks = Iterable[Check]

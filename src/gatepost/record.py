@@ -10,7 +10,7 @@ from gatepost.fingerprint import RowKey
 from gatepost.protocol import Protocol, Rung, Scope, Stage
 from gatepost.reach import RegisteredReach
 from gatepost.seeds import SampleSeeds, sample_seeds
-from gatepost.thinking import Continuation, leaves_thinking_open, take_apart
+from gatepost.thinking import Continuation, Ending, leaves_thinking_open, take_apart
 from gatepost.verdict import JSON
 
 
@@ -46,6 +46,34 @@ class Plan:
     def sampled_think_tokens(self) -> int:
         """The cap in tokens that rows were sampled under: that of the top rung in a nested stage."""
         return self.stage.max_think_tokens or self.sampled_rung.max_think_tokens
+
+    @property
+    def reserve_tokens(self) -> int:
+        """The most ids that can follow a prompt: thinking, a forced close, an answer."""
+        forced = len(self.protocol.force_close_ids)
+        return self.sampled_think_tokens + forced + self.protocol.max_answer_tokens
+
+    @property
+    def engine_options(self) -> Mapping[str, JSON]:
+        """What was registered for the engine that samples: the rung's options over the protocol's."""
+        return {**self.protocol.engine["options"], **self.sampled_rung.engine}
+
+    def active_sequences(self, scheduler: Mapping[str, JSON] | None) -> int | None:
+        """How many of the registered samples are decoded at once, as the running engine is set up."""
+        limit = count_of(scheduler, "max_num_seqs", at_least=1)
+        return None if limit is None else min(len(self.keys), limit)
+
+    def decode_width_tokens(self, scheduler: Mapping[str, JSON] | None) -> int | None:
+        """The widest decode step in tokens: per active sequence the sampled id, and those that are speculated.
+
+        An engine that says nothing of speculation is taken at what was registered, which is none unless it was.
+        """
+        speculated = count_of(scheduler, "speculative_tokens")
+        if speculated is None:
+            registered = self.engine_options.get("speculative_config")
+            speculated = 0 if registered is None else count_of(registered, "num_speculative_tokens")
+        active = self.active_sequences(scheduler)
+        return None if active is None or speculated is None else active * (1 + speculated)
 
     @property
     def keys(self) -> tuple[RowKey, ...]:
@@ -155,6 +183,18 @@ class Sample:
         """Which sample it is."""
         return self.row.key
 
+    @property
+    def thinking_ids(self) -> "array[int]":
+        """The ids of the first thinking block, without its markers and without a stop id that ended it."""
+        found = self.continuation
+        if not found.blocks:
+            return array("i")
+        if found.close_step is None:
+            end = len(self.row.token_ids) - (found.ending is Ending.EOS_BEFORE_CLOSE)
+        else:
+            end = found.close_step - 1
+        return self.row.token_ids[end - found.blocks[0].tokens : end]
+
 
 @dataclass(frozen=True)
 class Record:
@@ -177,12 +217,13 @@ class Record:
     def samples(self) -> tuple[Sample, ...] | None:
         """Rows taken apart, in stored order; ``None`` without rows or without the prompts' ids.
 
-        Imported rows carry no prompt ids; the protocol's claim that its template leaves thinking open stands in.
+        Imported rows carry no prompt ids; what the protocol claims of its template stands in.
         """
         if self.rows is None:
             return None
         model = self.plan.protocol.model
         open_id, close_id = model.think_open[1], model.think_close[1]
+        template_opens = self.plan.protocol.thinking != "no_think"
         opens = {
             prompt.task_id: leaves_thinking_open(prompt.token_ids, open_id, close_id) for prompt in self.prompts or ()
         }
@@ -191,7 +232,7 @@ class Record:
                 row,
                 take_apart(
                     row.token_ids,
-                    prompt_open=opens.get(row.key.task_id, True),
+                    prompt_open=opens.get(row.key.task_id, template_opens),
                     open_id=open_id,
                     close_id=close_id,
                     stop_ids=self.plan.protocol.sampling.stop_ids,
@@ -200,3 +241,15 @@ class Record:
             )
             for row in self.rows
         )
+
+
+def count_of(facts: JSON, name: str, *, at_least: int = 0) -> int | None:
+    """A whole number among facts that came as plain JSON; ``None`` for anything else, and for one that cannot be."""
+    value = facts.get(name) if isinstance(facts, Mapping) else None
+    return value if type(value) is int and value >= at_least else None
+
+
+def counts_of(facts: JSON, name: str) -> list[int] | None:
+    """A list of whole numbers among facts that came as plain JSON; ``None`` for anything else."""
+    values = facts.get(name) if isinstance(facts, Mapping) else None
+    return values if isinstance(values, list) and all(type(value) is int for value in values) else None

@@ -44,11 +44,15 @@ def build_config(kind: str, vocabulary: int, eos_id: int) -> PreTrainedConfig:
             return Qwen3NextConfig(
                 **common,
                 layer_types=["linear_attention", "full_attention"],
-                mlp_only_layers=[0, 1],
-                linear_num_key_heads=2,
-                linear_num_value_heads=4,
-                linear_key_head_dim=32,
-                linear_value_head_dim=32,
+                mlp_only_layers=[0],
+                num_experts=2,
+                num_experts_per_tok=1,
+                moe_intermediate_size=64,
+                shared_expert_intermediate_size=64,
+                linear_num_key_heads=1,
+                linear_num_value_heads=2,
+                linear_key_head_dim=128,
+                linear_value_head_dim=128,
                 architectures=["Qwen3NextForCausalLM"],
             )
     raise SystemExit(f"{kind!r}: expected dense, sliding or hybrid")

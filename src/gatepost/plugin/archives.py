@@ -124,7 +124,7 @@ class ArchiveReplay:
         return cast(T, known)
 
 
-def run_step(config: pytest.Config, archive: Archive) -> Decision:
+def run_step(config: pytest.Config, archive: Archive, expected: Step | None = None) -> Decision:
     """Run the one open step of an archive, and tell the hook. Raises as ``Probe.run`` does."""
     available = workspace(config)
     if available.stepped:
@@ -133,15 +133,15 @@ def run_step(config: pytest.Config, archive: Archive) -> Decision:
     before = set(archive.finished_steps())
     with ProgressLine(config, archive.protocol.id) as progress:
         probe = Probe(archive, available.gates, available.studies, available.open_engine, progress)
-        decision = probe.run()
+        decision = probe.run(expected=expected)
     (step,) = set(archive.finished_steps()) - before
     config.hook.pytest_gatepost_receipt_written(archive=archive, step=step, decision=decision)
     return decision
 
 
-def run_step_and_sum_up(config: pytest.Config, archive: Archive) -> ArchiveSummary:
+def run_step_and_sum_up(config: pytest.Config, archive: Archive, expected: Step) -> ArchiveSummary:
     """Run the open step; returns the table of what is on record after it."""
-    decision = run_step(config, archive)
+    decision = run_step(config, archive, expected)
     notes = [f"{step}: {limit}" for step in archive.finished_steps() for limit in archive.receipt(step)["limits"]]
     root = archive.catalog()["root"]
     text = summary(archive.protocol, archive.judgements(), decision, notes=notes, root=root)

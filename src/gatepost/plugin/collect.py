@@ -99,7 +99,7 @@ class ArchiveFile(pytest.File):
             return  # of the same that integrity fails of
         if decision.terminal or decision.step is None:
             return
-        run = partial(run_step_and_sum_up, self.config, replay.archive)
+        run = partial(run_step_and_sum_up, self.config, replay.archive, decision.step)
         mark = "gpu" if replay.needs_accelerator(decision.step) else "cpu"
         item = _item(self, f"live[{decision.step}]", run, mark=mark)
         item.stash[LIVE] = True
