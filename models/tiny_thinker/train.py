@@ -29,8 +29,8 @@ class Training(NamedTuple):
     """The hyper-parameters; `copying_steps` are the first of `steps`."""
 
     seed: int = 8
-    threads: int = 2
-    copying_steps: int = 300
+    threads: int = 1
+    copying_steps: int = 250
     steps: int = 1200
     warmup_steps: int = 100
     batch_samples: int = 24
@@ -79,8 +79,9 @@ def build_model(tokenizer: PreTrainedTokenizerFast) -> Qwen3ForCausalLM:
 def encode(sample: Sample, tokenizer: PreTrainedTokenizerFast, max_completion_tokens: int) -> tuple[list[int], int]:
     """The ids of a sample and how many of them are the prompt; a closed completion ends with the model EOS."""
     prompt = tokenizer.apply_chat_template(sample.messages, add_generation_prompt=True, return_dict=False)
-    completion = tokenizer.encode(sample.completion + (MODEL_EOS if sample.closed else ""))
-    return prompt + completion[:max_completion_tokens], len(prompt)
+    text = sample.completion + (MODEL_EOS if sample.closed else "")
+    completion = tokenizer.encode(text, truncation=True, max_length=max_completion_tokens)
+    return prompt + completion, len(prompt)
 
 
 def collate(encoded: list[tuple[list[int], int]], pad_id: int) -> Batch:
@@ -145,13 +146,14 @@ def completion_loss(model: Qwen3ForCausalLM, batch: Batch) -> torch.Tensor:
     than that of a short one, and long thoughts would be sampled too rarely.
     """
     wanted = batch.labels != IGNORED
-    hidden = model.model(input_ids=batch.ids).last_hidden_state[wanted]
-    total = torch.nn.functional.cross_entropy(model.lm_head(hidden), batch.labels[wanted], reduction="sum")
+    with torch.autocast("cpu", torch.bfloat16):
+        logits = model.lm_head(model.model(input_ids=batch.ids).last_hidden_state[wanted])
+    total = torch.nn.functional.cross_entropy(logits.float(), batch.labels[wanted], reduction="sum")
     return total / (TYPICAL_COMPLETION_TOKENS * len(batch.ids))
 
 
 def train(model: Qwen3ForCausalLM, stream: Iterator[Batch], plan: Training) -> None:
-    """Train in place in float32, printing the mean loss of every hundred steps."""
+    """Train in place, weights in float32 and products in bfloat16, printing the mean loss of every hundred steps."""
     optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.95), weight_decay=plan.weight_decay)
     started, recent = time.monotonic(), 0.0
     for step, batch in zip(range(plan.steps), stream, strict=False):

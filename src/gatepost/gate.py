@@ -41,6 +41,7 @@ from gatepost.verdict import JSON, Check, Outcome, Verdict, conjunction, every, 
 
 __all__ = [
     "FINISH_REASONS",
+    "JSON",
     "LOWER_BOUNDS",
     "SEED_LIMIT",
     "UNKNOWN_FACTS",
@@ -63,8 +64,8 @@ __all__ = [
     "child_seed",
     "conjunction",
     "count_of",
-    "counts_of",
     "counts_in_band",
+    "counts_of",
     "every",
     "gate",
     "loop_certificate",

@@ -27,9 +27,15 @@ class Period:
     compared: int
 
     @property
-    def nearest(self) -> int | None:
-        """The best period, whether it reaches the rate or not; ``None`` if nothing was compared."""
-        return self.tail - self.compared if self.tail is not None and self.compared else None
+    def match_rate(self) -> float:
+        """Of ``matches`` in ``compared``; 0 if nothing was compared."""
+        return self.matches / self.compared if self.compared else 0.0
+
+    def __str__(self) -> str:
+        if self.tail is None:
+            return f"none up to {self.max_period}: fewer ids than the tail"
+        best = f"{self.tail - self.compared} at {self.match_rate:.4f}"
+        return f"none up to {self.max_period}, nearest {best}" if self.period is None else best
 
 
 def tail_period(ids: Sequence[int], *, tail: int, max_period: int, min_match: float) -> Period:

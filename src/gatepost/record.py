@@ -61,10 +61,10 @@ class Plan:
     def active_sequences(self, scheduler: Mapping[str, JSON] | None) -> int | None:
         """How many of the registered samples are decoded at once, as the running engine is set up."""
         limit = count_of(scheduler, "max_num_seqs", at_least=1)
-        return None if limit is None else min(len(self.keys), limit)
+        return None if limit is None or not self.keys else min(len(self.keys), limit)
 
-    def decode_width_tokens(self, scheduler: Mapping[str, JSON] | None) -> int | None:
-        """The widest decode step in tokens: per active sequence the sampled id, and those that are speculated.
+    def decode_widths(self, scheduler: Mapping[str, JSON] | None) -> range | None:
+        """Every width in tokens that a decode step can have: per sequence the sampled id, and those speculated.
 
         An engine that says nothing of speculation is taken at what was registered, which is none unless it was.
         """
@@ -73,7 +73,9 @@ class Plan:
             registered = self.engine_options.get("speculative_config")
             speculated = 0 if registered is None else count_of(registered, "num_speculative_tokens")
         active = self.active_sequences(scheduler)
-        return None if active is None or speculated is None else active * (1 + speculated)
+        if active is None or speculated is None:
+            return None
+        return range(1 + speculated, active * (1 + speculated) + 1, 1 + speculated)
 
     @property
     def keys(self) -> tuple[RowKey, ...]:
@@ -184,16 +186,40 @@ class Sample:
         return self.row.key
 
     @property
+    def stopped(self) -> bool:
+        """Whether the last id is a stop id, which counts as neither thinking nor answer."""
+        found = self.continuation
+        if found.answer_ids is None:
+            return found.ending is Ending.EOS_BEFORE_CLOSE
+        return len(self.row.token_ids) > (found.close_step or 0) + len(found.answer_ids)
+
+    @property
     def thinking_ids(self) -> "array[int]":
-        """The ids of the first thinking block, without its markers and without a stop id that ended it."""
+        """The ids of the first thinking block, without its markers."""
         found = self.continuation
         if not found.blocks:
             return array("i")
-        if found.close_step is None:
-            end = len(self.row.token_ids) - (found.ending is Ending.EOS_BEFORE_CLOSE)
-        else:
-            end = found.close_step - 1
+        end = len(self.row.token_ids) - self.stopped if found.close_step is None else found.close_step - 1
         return self.row.token_ids[end - found.blocks[0].tokens : end]
+
+    def touches_budget(self, cap_tokens: int, margin_tokens: int) -> bool:
+        """Whether thinking was closed by force, or came within the margin of the cap; a reopened one counts too."""
+        blocks = self.continuation.blocks
+        return bool(self.row.injected_tokens) or any(block.tokens + margin_tokens >= cap_tokens for block in blocks)
+
+    def touches_answer_limit(self, cap_tokens: int, limit_tokens: int, max_model_len: int | None) -> bool:
+        """Whether the answer was cut: at its limit, at the end of the context, or by what the engine says.
+
+        A stop id in the last slot is an end. Where thinking is open at the cap, there is no answer that could be cut.
+        """
+        row, begin = self.row, self.continuation.close_step or 0
+        if row.injected_start is not None:
+            begin = row.injected_start + row.injected_tokens
+        elif begin > cap_tokens or (self.continuation.blocks and not begin):
+            return False
+        end = len(row.token_ids) - self.stopped
+        at_context = max_model_len is not None and row.prompt_tokens + end >= max_model_len
+        return row.finish_reason == "length" or end - begin >= limit_tokens or at_context
 
 
 @dataclass(frozen=True)
