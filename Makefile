@@ -30,7 +30,7 @@ probe: setup
 	$(BIN)/gatepost replay $(RUNS)/$(ID)
 
 test: setup lint types core-replay
-	$(BIN)/pytest -m "not gpu" tests
+	$(BIN)/pytest -q -n 2 -m "not gpu" tests
 
 lint: setup
 	$(BIN)/ruff check .

@@ -8,7 +8,8 @@ def cache_contract(evidence: Evidence) -> Checks:
     """The forward calls of every registered row took ``[prompt_tokens, 1, 1, ...]`` ids: one call per sampled id.
 
     Study B's contract. With the cache off every step reads the whole sequence again: the tokens are the same, and
-    times, costs and the last bits of the logits are not (huggingface/trl#3891).
+    times, costs and the last bits of the logits are not (huggingface/trl#3891). After a forced close the second stage
+    begins like a row of its own, with everything before it for a prompt.
     """
     keys, rows = evidence.plan.keys, evidence.registered_rows
     if rows is None or not keys:
@@ -25,7 +26,15 @@ def cache_contract(evidence: Evidence) -> Checks:
 
 
 def _due(row: Row) -> list[int]:
-    return [row.prompt_tokens, *[1] * (len(row.token_ids) - 1)] if row.token_ids else []
+    if row.injected_start is None:
+        return _stage(row.prompt_tokens, len(row.token_ids))
+    before = row.injected_start + row.injected_tokens
+    second = _stage(row.prompt_tokens + before, len(row.token_ids) - before)
+    return _stage(row.prompt_tokens, row.injected_start) + second
+
+
+def _stage(prefix_tokens: int, sampled_tokens: int) -> list[int]:
+    return [prefix_tokens, *[1] * (sampled_tokens - 1)] if sampled_tokens > 0 else []
 
 
 def _fault(row: Row) -> str | None:

@@ -13,8 +13,7 @@ def engine_options(evidence: Evidence) -> Checks:
     A requested option proves nothing: engines fall back without a word (study A asked for 19 and got 16). The options
     are those of the rung whose engine samples.
     """
-    plan, facts = evidence.plan, evidence.engine or UNKNOWN_FACTS
-    registered = {**plan.protocol.engine["options"], **plan.sampled_rung.engine}
+    registered, facts = evidence.plan.engine_options, evidence.engine or UNKNOWN_FACTS
     for option in REPORTED:
         if option in registered:
             yield Check(option, getattr(facts, option), "==", registered[option])

@@ -5,7 +5,7 @@ from gatepost.gate import UNKNOWN_FACTS, Check, Checks, Evidence, gate
 
 @gate(version=1, reads=["engine", "prompts"], role="validity")
 def prompt_envelope(evidence: Evidence, *, max_prompt_tokens: int, max_total_tokens: int) -> Checks:
-    """The longest registered prompt is within its limit, and so is the sum of prompt, thinking cap and answer.
+    """The longest registered prompt is within its limit, and so is the sum of prompt, thinking, close and answer.
 
     Study A compares the sum with the live ``max_model_len``, study B with a registered total; both are required. The
     cap is the one that is sampled under, so the top rung's for a stage that samples once for all rungs.
@@ -18,7 +18,7 @@ def prompt_envelope(evidence: Evidence, *, max_prompt_tokens: int, max_total_tok
         longest, total, note = None, None, f"prompts not recorded exactly once: {len(missing)}"
     else:
         longest = max(lengths.values())
-        total = longest + plan.sampled_think_tokens + plan.protocol.max_answer_tokens
+        total = longest + plan.reserve_tokens
         note = f"longest: {max(lengths, key=lengths.__getitem__)}"
     yield Check("longest_prompt_tokens", longest, "<=", max_prompt_tokens, note=note)
     yield Check("longest_total_tokens", total, "<=", max_total_tokens, note=note)

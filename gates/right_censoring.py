@@ -19,7 +19,7 @@ def right_censoring(evidence: Evidence) -> Checks:
     yield every(
         "closes_within_sampled_cap",
         plan.keys,
-        lambda key: key in samples and (samples[key].continuation.close_step or 0) <= top,
+        lambda key: key in samples and (samples[key].own_close_step or 0) <= top,
     )
     yield every("claims_as_recomputed", plan.keys, lambda key: key in samples and _agrees(samples[key]))
     caps = sorted({rung.max_think_tokens for rung in plan.protocol.rungs if rung.max_think_tokens < cap} | {cap})
@@ -32,7 +32,7 @@ def _agrees(sample: Sample) -> bool:
     """Whether what somebody else's record says of a sample's thinking is what its ids say."""
     found, claims = sample.continuation, sample.row.claims
     recomputed = {
-        "natural_close": found.closed_once,
+        "natural_close": found.closed_once and sample.own_close_step is not None,
         "close_step": found.close_step,
         "think_tokens": found.thinking_tokens,
     }

@@ -50,9 +50,9 @@ def termination(
     if samples is None or complete is None or cap is None or not n:
         yield Check("complete_rows", None, "==", n, n=n, note="no samples recorded or registered")
         return
-    contacts = {key for key, sample in samples.items() if sample.touches_budget(cap, contact_margin_tokens)}
-    cut = {key for key, sample in samples.items() if sample.touches_answer_limit(cap, answer_limit_tokens, context)}
-    periods, wasted, unresolved = list[int](), 0, list[Period]()
+    contacts = [key for key, sample in samples.items() if sample.touches_budget(cap, contact_margin_tokens)]
+    cut = [key for key, sample in samples.items() if sample.touches_answer_limit(cap, answer_limit_tokens, context)]
+    periods, repeated, unresolved = list[int](), 0, list[Period]()
     for key in contacts:
         ids = samples[key].thinking_ids[:cap]
         loop = loop_certificate(ids, tail=tail_tokens, max_period=max_period_tokens, min_match=min_match_rate)
@@ -61,14 +61,13 @@ def termination(
             unresolved.append(found)
         else:
             periods.append(loop.period)
-            wasted += loop.wasted_tokens
-    natural = len(complete.keys() - contacts - cut)
+            repeated += loop.wasted_tokens
+    natural = len(complete.keys() - {*contacts, *cut})
     note = f"{natural} natural, {len(contacts)} touched the budget"
     yield Check("complete_rows", n if len(complete) == n else None, "==", n, k=len(complete), n=n, note=note)
-    nearest = max(unresolved, key=lambda found: found.match_rate, default=None)
-    # However near, it moves no sample: the rate was registered before anyone saw it.
-    note = None if nearest is None else f"the most periodic has {nearest}"
-    yield share("unresolved_share", len(unresolved), n, "<", max_unresolved_share, note=note)
+    # However near one comes to a loop, it stays unresolved: the rate was registered before anyone saw it.
+    nearest = max(unresolved, key=lambda found: found.match_rate, default="no sample")
+    yield share("unresolved_share", len(unresolved), n, "<", max_unresolved_share, note=f"closest: {nearest}")
     yield share("answer_limit_share", len(cut), n, "<", max_answer_limit_share)
-    note = f"periods {sorted(periods)} of at most {max_period_tokens}, {wasted} ids only repeat"
+    note = f"periods up to {max_period_tokens}: {sorted(periods) or 'none'}; {repeated} ids only repeat"
     yield share("loop_share", len(periods), n, "<=", max_loop_share, note=note)

@@ -3,7 +3,7 @@
 from gatepost.gate import FINISH_REASONS, Check, Checks, Evidence, Plan, Row, every, gate
 
 
-@gate(version=1, reads=["token_ids"], role="validity")
+@gate(version=1, reads=["token_ids", "prompts"], role="validity")
 def token_accounting(evidence: Evidence) -> Checks:
     """Every registered sample is there once and in order, complete, within its budget, and ended as it says.
 
@@ -23,6 +23,11 @@ def token_accounting(evidence: Evidence) -> Checks:
     for name, rule in _RULES.items():
         holding = {key for key, row in rows.items() if rule(row, plan)}
         yield every(name, plan.keys, holding.__contains__)
+    prompts = evidence.registered_prompts
+    if prompts is not None:  # a run that was published elsewhere may come without them
+        lengths = {task_id: len(prompt.token_ids) for task_id, prompt in prompts.items()}
+        fed = {key for key, row in rows.items() if row.prompt_tokens == lengths.get(key.task_id)}
+        yield every("prompt_tokens_as_rendered", plan.keys, fed.__contains__)
 
 
 def _complete(row: Row, plan: Plan) -> bool:
@@ -31,7 +36,8 @@ def _complete(row: Row, plan: Plan) -> bool:
 
 def _within_budget(row: Row, plan: Plan) -> bool:
     thinking, answer = _spent(row, plan)
-    return 1 <= thinking <= plan.sampled_think_tokens and (answer or 0) <= plan.protocol.max_answer_tokens
+    fits = thinking <= plan.sampled_think_tokens and (answer or 0) <= plan.protocol.max_answer_tokens
+    return fits and row.sampled_tokens >= 1 and row.injected_tokens in (0, len(plan.protocol.force_close_ids))
 
 
 def _ends_at_first_stop(row: Row, plan: Plan) -> bool:
@@ -59,9 +65,16 @@ def _stopped(row: Row, plan: Plan) -> bool:
 
 
 def _spent(row: Row, plan: Plan) -> tuple[int, int | None]:
-    """Ids up to and with the first close, and ids after it without a final stop id; without a close, all and none."""
-    close_id = plan.protocol.model.think_close[1]
+    """Ids sampled up to and with the first close, and after it without a final stop id; without a close, all and none.
+
+    Injected ids were not sampled. Where the prompt closes thinking, everything is answer.
+    """
+    close_id, end = plan.protocol.model.think_close[1], len(row.token_ids) - _stopped(row, plan)
+    if row.injected_start is not None:
+        return row.injected_start, end - row.injected_start - row.injected_tokens
+    if plan.protocol.thinking == "no_think":
+        return 0, end
     if close_id not in row.token_ids:
         return len(row.token_ids), None
     thinking = row.token_ids.index(close_id) + 1
-    return thinking, len(row.token_ids) - thinking - _stopped(row, plan)
+    return thinking, end - thinking

@@ -77,6 +77,7 @@ def stage(name: str, scope: str, **fields: Any) -> dict[str, Any]:
         "max_think_tokens": 8 if scope == "once" else None,
         "base_seed": sum(map(ord, name)),
         "text": "graded",
+        "scores": None,
         "gates": {"natural_close": {"version": 1, "thresholds": {"min_natural_close_rate": 0.8}}},
         **fields,
     }

@@ -20,7 +20,7 @@ from tokenizer import THINK_CLOSE
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 HERE = Path(__file__).resolve().parent
-CAPS = (48, 96, 192)
+CAPS = (32, 40, 48, 56, 64, 80, 96, 128, 192)
 TRACES_PER_TASK = 3
 ANSWER_TOKENS = 16
 MIN_THINKING_TOKENS = 16

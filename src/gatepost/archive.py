@@ -26,6 +26,7 @@ from gatepost.freeze import FrozenPlan
 from gatepost.journal import Clock, Event, Journal, utc_now
 from gatepost.ladder import Judgement, Step, audit, steps_of
 from gatepost.protocol import Protocol
+from gatepost.roots import refuse_forbidden
 from gatepost.studyfiles import TaskDocument
 from gatepost.taskfile import read_tasks
 from gatepost.verdict import JSON
@@ -50,6 +51,7 @@ class Archive:
     def create(cls, parent: Path, plan: FrozenPlan, *, clock: Clock = utc_now, event: str = "frozen") -> Self:
         """Write a frozen plan as a new archive under ``parent``. Refuses if its name is taken."""
         root = parent / plan.protocol.id
+        refuse_forbidden(plan.protocol, [root], near=root)
         if root.exists():
             raise IntegrityError(f"{root}: exists already; a frozen protocol is never overwritten, choose another id")
         building = parent / f"{jsonfile.TEMPORARY_PREFIX}{plan.protocol.id}"

@@ -13,12 +13,14 @@ from gatepost.errors import GatepostError
 from gatepost.fingerprint import RowKey
 from gatepost.reach import RegisteredReach
 from gatepost.record import Grade, Parent, Plan, Record, Row, Sample, Task, Tasks
+from gatepost.scoring import Choice, Score
 from gatepost.verdict import JSON
 
 __all__ = [
     "AFTER_GENERATION",
     "CONTENT_CHANNELS",
     "UNKNOWN_FACTS",
+    "Choice",
     "Evidence",
     "Grade",
     "Parent",
@@ -26,15 +28,16 @@ __all__ = [
     "Record",
     "Row",
     "Sample",
+    "Score",
     "Task",
     "Tasks",
     "UndeclaredChannelError",
 ]
 
-CONTENT_CHANNELS = frozenset({"text", "grades"})
-"""Channels that show what was said. A blind stage has neither."""
+CONTENT_CHANNELS = frozenset({"text", "grades", "scores"})
+"""Channels that show what was said. A blind stage has none of them."""
 
-AFTER_GENERATION = frozenset({"completions", "token_ids", "scheduler", "text", "grades"})
+AFTER_GENERATION = frozenset({"completions", "token_ids", "scheduler", "text", "grades", "scores"})
 """Channels that exist only after sampling; a gate that reads none of them judges before it."""
 
 UNKNOWN_FACTS = EngineFacts(kind="unknown", versions={})
@@ -52,7 +55,7 @@ class Evidence:
     """The view of a record that one gate gets: the plan, and the channels it declared."""
 
     CHANNELS = frozenset(
-        {"engine", "tasks", "reach", "prompts", "completions", "token_ids", "scheduler", "text", "grades"}
+        {"engine", "tasks", "reach", "prompts", "completions", "token_ids", "scheduler", "text", "grades", "scores"}
     )
 
     def __init__(self, record: Record, reads: Sequence[str], *, gate: str) -> None:
@@ -118,6 +121,29 @@ class Evidence:
         return self._record.grades
 
     @property
+    def scores(self) -> tuple[Score, ...] | None:
+        """Chosen and graded answers of the stages that this one scores."""
+        self._require("scores")
+        return self._record.scores
+
+    @property
+    def arm_scores(self) -> Mapping[str | None, Mapping[RowKey, Score]] | None:
+        """Arm -> scores by sample; ``None`` unless every registered sample of every scored arm has exactly one.
+
+        An arm with fewer samples on record would look worse than it is, or make another look better.
+        """
+        stages, scores = self.plan.protocol.sampling_stages(self.plan.stage), self.scores
+        registered = Counter((stage.name, key) for stage in stages for key in self.plan.keys_of(stage))
+        if scores is None or Counter((score.stage, score.key) for score in scores) != registered:
+            return None
+        return {stage.arm: {score.key: score for score in scores if score.stage == stage.name} for stage in stages}
+
+    def tasks_of(self, family: str) -> frozenset[str]:
+        """The registered tasks of a family, as the task domain has it; none where no tasks are on record."""
+        recorded = self.tasks.tasks if self.tasks else ()
+        return frozenset(task.task_id for task in recorded if task.family == family) & frozenset(self.plan.task_ids)
+
+    @property
     def registered_prompts(self) -> Mapping[str, Prompt] | None:
         """Task id -> prompt, of the registered tasks."""
         return _only(self.prompts, lambda prompt: prompt.task_id, self.plan.task_ids)
@@ -142,9 +168,12 @@ class Evidence:
 
     @property
     def closed_samples(self) -> Mapping[RowKey, Sample] | None:
-        """The complete samples that closed their thinking by the cap that applies, by right-censoring."""
+        """The complete samples that closed their thinking by the cap that applies, by right-censoring.
+
+        Unknown under an engine's own budget: it closes thinking too, and does not say so.
+        """
         samples, cap = self.complete_samples, self.plan.max_think_tokens
-        if samples is None or cap is None:
+        if samples is None or cap is None or self.plan.protocol.thinking == "engine_budget":
             return None
         return {key: sample for key, sample in samples.items() if sample.closed_at(cap)}
 

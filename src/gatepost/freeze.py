@@ -14,7 +14,8 @@ from gatepost.errors import DataError, RegistrationError
 from gatepost.fingerprint import tree_root
 from gatepost.gatefiles import Gates
 from gatepost.protocol import Protocol
-from gatepost.studyfiles import TaskDocument, load_domain
+from gatepost.roots import refuse_forbidden, starts_near
+from gatepost.studyfiles import TaskDocument, load_domain, scoring_domain
 from gatepost.taskfile import read_tasks
 from gatepost.verdict import JSON
 
@@ -59,7 +60,13 @@ def plan(draft: Path, *, gates: Gates, studies: Iterable[Path]) -> FrozenPlan:
     ids = {name: [task["task_id"] for task in split] for name, split in tasks.items()}
     try:
         registration.check(protocol, lambda entry: gates.of(entry, where=f"gate {entry.name}"), ids)
-        load_domain(protocol.study, protocol.domain_version, [*studies, draft.resolve().parent.parent], where="draft")
+        folders = [*studies, draft.resolve().parent.parent]
+        domain = load_domain(protocol.study, protocol.domain_version, folders, where="draft")
+        if any(stage.scores for stage in protocol.stages):
+            scoring_domain(domain, where=f"study {protocol.study} scores")
+        model = protocol.model.path
+        models = [] if model is None else [find_model(model, starts_near(draft))]
+        refuse_forbidden(protocol, [*bound.sources, *models], near=draft)
     except RegistrationError as error:
         raise RegistrationError(f"{source}: {error}") from None
     return FrozenPlan(protocol, data, bound.files)
@@ -73,12 +80,14 @@ class _Bound:
         self.entries: list[dict[str, JSON]] = []
         self.files: dict[str, bytes] = {}
         self.tasks: dict[str, Sequence[TaskDocument]] = {}
+        self.sources: list[Path] = []
 
     def add(self, path: str, *, role: str) -> str:
         """Bind one file under its own name, which must be the only one."""
         name = PurePosixPath(path).name
         source = self.folder / path
         data = jsonfile.read_bytes(source)
+        self.sources.append(source)
         if self.files.get(name, data) != data:
             raise RegistrationError(f"{source}: another bound file is called {name!r} too; rename one of them")
         if role in ("split", "parent") and name not in self.tasks:
@@ -125,7 +134,8 @@ def _stage(stage: Mapping[str, Any]) -> dict[str, JSON]:
         }
         for name, entry in stage["gates"].items()
     }
-    return {"arm": None, "max_tasks": None, "max_think_tokens": None, "base_seed": None, **stage, "gates": gates}
+    absent = dict.fromkeys(("arm", "max_tasks", "max_think_tokens", "base_seed", "scores"))
+    return {**absent, **stage, "gates": gates}
 
 
 def _model(model: Mapping[str, Any], draft: Path) -> dict[str, JSON]:
@@ -133,7 +143,7 @@ def _model(model: Mapping[str, Any], draft: Path) -> dict[str, JSON]:
     pinned = {"path": None, **model, "files": {}}
     if pinned["path"] is None:
         return pinned
-    folder = find_model(pinned["path"], [Path.cwd(), *draft.resolve().parents])
+    folder = find_model(pinned["path"], starts_near(draft))
     pinned["files"] = Source(folder, folder, None, None).digests()
     found = tree_root(pinned["files"])
     for field in ("revision", "tokenizer_revision"):

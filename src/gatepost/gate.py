@@ -29,6 +29,7 @@ from gatepost.evidence import (
     Record,
     Row,
     Sample,
+    Score,
 )
 from gatepost.fingerprint import RowKey
 from gatepost.periodicity import Period, loop_certificate, tail_period
@@ -59,6 +60,7 @@ __all__ = [
     "RowKey",
     "Sample",
     "SampleSize",
+    "Score",
     "canonicalize_name",
     "canonicalize_version",
     "child_seed",

@@ -11,17 +11,27 @@ from gatepost.archive import Archive
 from gatepost.audit import rows as tables
 from gatepost.engine import Engine, EngineFacts, EngineSpec
 from gatepost.engines.plain import to_plain
-from gatepost.errors import GatepostError, OrderError
+from gatepost.errors import GatepostError, IntegrityError, OrderError
 from gatepost.evidence import Record
 from gatepost.freeze import find_model
 from gatepost.gatefiles import Gates
 from gatepost.judge import judge
 from gatepost.ladder import Decision, Judgement, Step, audit
 from gatepost.protocol import Rung, Stage
-from gatepost.records import analyse_tasks, grade_samples, record_before_generation, records_of, sampling_plan
+from gatepost.records import (
+    analyse_tasks,
+    choose_samples,
+    grade_choices,
+    grade_samples,
+    record_before_generation,
+    records_of,
+    sampling_plan,
+)
+from gatepost.replay import require_faithful
+from gatepost.roots import refuse_forbidden, starts_near
 from gatepost.sampling import Progress, Stream, requests_of, sample
 from gatepost.stepfiles import write_manifest, write_session
-from gatepost.studyfiles import Domain, load_domain
+from gatepost.studyfiles import Domain, load_domain, scoring_domain
 from gatepost.verdict import Outcome
 
 OpenEngine = Callable[[EngineSpec], Engine]
@@ -57,9 +67,12 @@ class Probe:
         Raises:
             OrderError: no step is open, or another than the expected one, or another run holds the archive.
             PreflightRefusedError: a gate before generation did not pass.
+            RegistrationError: the archive or the model lies under a forbidden root.
+            IntegrityError: the record is not whole, or a stage that scores finds a history that does not replay.
             EngineError: the engine failed; the attempt is on record with every id that was sampled.
         """
         with self.archive.lock():
+            refuse_forbidden(self.archive.protocol, [self.archive.root], near=self.archive.root)
             integrity.verify(self.archive)
             self.archive.recover()
             decision = audit(self.archive.protocol, self.archive.judgements())
@@ -79,6 +92,8 @@ class Probe:
                 tables.write_tasks(folder, analyse_tasks(self.archive, stage, domain))
                 if stage.samples:
                     self._sample(step, stage, number, folder, domain)
+                if stage.scores:
+                    self._score(step, folder, domain)
             decision = self._receipt(step, stage, number, folder, domain)
         except PreflightRefusedError as refusal:
             self.archive.close("refused", step, number, str(refusal).replace("\n", ";"))
@@ -94,14 +109,33 @@ class Probe:
 
         A validator's mistake must never cost a run: what was sampled once is judged again, never sampled again.
         """
-        for earlier in reversed(self.archive.attempt_folders()):
-            complete = (earlier / "session.json").exists() and earlier.name.partition("-")[2] == str(step)
-            if complete and earlier != folder:
+        for earlier in self._earlier_attempts(step, folder):
+            if (earlier / "session.json").exists():
                 for path in sorted(earlier.iterdir()):
                     if path.suffix == ".parquet" or path.name in ("session.json", "preflight.json"):
                         jsonfile.write_new(folder / path.name, jsonfile.read_bytes(path))
                 return True
         return False
+
+    def _earlier_attempts(self, step: Step, folder: Path) -> list[Path]:
+        """Folders of other attempts at the same step, at the same rung, the latest first."""
+        attempts = reversed(self.archive.attempt_folders())
+        return [path for path in attempts if path.name.partition("-")[2] == str(step) and path != folder]
+
+    def _score(self, step: Step, folder: Path, domain: Domain) -> None:
+        """The three passes of ``gatepost.scoring``. What hidden examples may grade is what is read back from disk.
+
+        An attempt that failed may have graded already, so its choices are final.
+        """
+        require_faithful(self.archive.root, gates=self.gates, studies=self.studies)
+        scorer = scoring_domain(domain, where=str(step))
+        tables.write_choices(folder / "choices.parquet", choose_samples(self.archive, step, scorer))
+        choices = tables.read_choices(folder / "choices.parquet")
+        for earlier in self._earlier_attempts(step, folder):
+            path = earlier / "choices.parquet"
+            if path.exists() and tables.read_choices(path) != choices:
+                raise IntegrityError(f"{path}: differs from the choices that are derived now; a choice is made once")
+        tables.write_scores(folder / "scores.parquet", grade_choices(self.archive, step, scorer, choices))
 
     def _sample(self, step: Step, stage: Stage, number: int, folder: Path, domain: Domain) -> None:
         protocol = self.archive.protocol
@@ -192,13 +226,14 @@ def engine_spec(archive: Archive, rung: Rung, answers: Iterable[str]) -> EngineS
     """What is requested of the engine at a rung."""
     protocol = archive.protocol
     model, engine = protocol.model, protocol.engine
-    local = model.path is not None
-    starts = [Path.cwd(), *archive.root.resolve().parents]
+    folder = None if model.path is None else find_model(model.path, starts_near(archive.root))
+    if folder is not None:
+        refuse_forbidden(protocol, [folder], near=archive.root)
     return EngineSpec(
         kind=engine["kind"],
-        model_path=str(find_model(model.path, starts)) if model.path is not None else model.repository,
-        revision=None if local else model.revision,
-        tokenizer_revision=None if local else model.tokenizer_revision,
+        model_path=str(folder or model.repository),
+        revision=None if folder else model.revision,
+        tokenizer_revision=None if folder else model.tokenizer_revision,
         options={**engine["options"], **rung.engine},
         markers=(*model.special_tokens, *answers),
         sampling=protocol.sampling,

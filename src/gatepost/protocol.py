@@ -90,6 +90,7 @@ class Stage:
         base_seed: root of the stage's child seeds.
         text: ``withheld`` (never stored), ``sealed`` (stored apart, for a stage after selection to open) or ``graded``.
         gates: what is judged.
+        scores: the ladder stages whose text it opens and scores, at the selected rung; empty for any other stage.
     """
 
     name: str
@@ -102,6 +103,7 @@ class Stage:
     base_seed: int | None
     text: str
     gates: tuple[GateEntry, ...]
+    scores: tuple[str, ...] = ()
 
     @property
     def blind(self) -> bool:
@@ -129,6 +131,7 @@ class Stage:
             base_seed=document["base_seed"],
             text=document["text"],
             gates=gates,
+            scores=tuple(document["scores"] or ()),
         )
 
 
@@ -200,6 +203,17 @@ class Protocol:
                 return rung
         known = ", ".join(rung.name for rung in self.rungs)
         raise RegistrationError(f"protocol {self.id}: no rung {name!r}, registered: {known}")
+
+    def sampling_stages(self, stage: Stage) -> tuple[Stage, ...]:
+        """The stages whose samples a stage judges: those that it scores, else itself if it samples."""
+        if stage.scores:
+            return tuple(map(self.stage, stage.scores))
+        return (stage,) if stage.samples else ()
+
+    @property
+    def forbidden_roots(self) -> tuple[str, ...]:
+        """Folders of earlier studies, from which nothing may come and into which nothing may go."""
+        return tuple(self.document["preregistration"]["forbidden_roots"])
 
     @classmethod
     def from_json(cls, document: Mapping[str, JSON], *, digest: str) -> Self:

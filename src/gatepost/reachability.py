@@ -19,10 +19,11 @@ def registered_reach(
     Raises ``RegistrationError`` for a gate that judges samples by thresholds and cannot say what reaches them.
     """
     for stage in protocol.stages:
-        if not stage.samples:
+        judged = protocol.sampling_stages(stage)
+        if not judged:
             continue
         tasks = min(split_sizes[stage.splits[0]], stage.max_tasks or split_sizes[stage.splits[0]])
-        size = SampleSize(tasks, stage.samples_per_task)
+        size = SampleSize(tasks, judged[0].samples_per_task)  # the same of all stages that one stage scores
         for entry in stage.gates:
             gate = gate_of(entry)
             if gate.before_generation or not gate.thresholds:

@@ -9,6 +9,7 @@ from gatepost.engine import EngineFacts, Prompt
 from gatepost.fingerprint import RowKey
 from gatepost.protocol import Protocol, Rung, Scope, Stage
 from gatepost.reach import RegisteredReach
+from gatepost.scoring import Score
 from gatepost.seeds import SampleSeeds, sample_seeds
 from gatepost.thinking import Continuation, Ending, leaves_thinking_open, take_apart
 from gatepost.verdict import JSON
@@ -80,7 +81,11 @@ class Plan:
     @property
     def keys(self) -> tuple[RowKey, ...]:
         """Every registered (task, sample), in order: the denominators."""
-        return tuple(RowKey(task, k) for task in self.task_ids for k in range(self.stage.samples_per_task))
+        return self.keys_of(self.stage)
+
+    def keys_of(self, stage: Stage) -> tuple[RowKey, ...]:
+        """The same of another stage with these tasks: one that this stage scores."""
+        return tuple(RowKey(task, k) for task in self.task_ids for k in range(stage.samples_per_task))
 
     def seeds(self, key: RowKey) -> SampleSeeds | None:
         """The registered seeds of one sample; ``None`` for a stage without a base seed."""
@@ -177,8 +182,13 @@ class Sample:
     continuation: Continuation
 
     def closed_at(self, cap_tokens: int) -> bool:
-        """Whether the model closed its own thinking, once, within the cap. An injected close is not its own."""
-        return self.continuation.closed_at(cap_tokens) and not self.row.injected_tokens
+        """Whether the model closed its own thinking, once, within the cap."""
+        return self.continuation.closed_at(cap_tokens) and self.own_close_step is not None
+
+    @property
+    def own_close_step(self) -> int | None:
+        """One-indexed step at which the model closed its thinking; ``None`` if it did not, or a close was injected."""
+        return None if self.row.injected_tokens else self.continuation.close_step
 
     @property
     def key(self) -> RowKey:
@@ -237,6 +247,7 @@ class Record:
     scheduler: Mapping[str, JSON] | None = None
     text: Mapping[RowKey, str] | None = None
     grades: Mapping[RowKey, Grade] | None = None
+    scores: tuple[Score, ...] | None = None
     reach: Sequence[RegisteredReach] | None = None
 
     @cached_property

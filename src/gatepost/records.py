@@ -1,20 +1,22 @@
 """Put together what gates judge: the plan of a step, what the task domain derives, and what was recorded."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 from gatepost.archive import Archive
 from gatepost.audit import rows as tables
 from gatepost.engine import EngineFacts
 from gatepost.errors import IntegrityError
-from gatepost.evidence import Grade, Parent, Plan, Record, Sample, Task, Tasks
+from gatepost.evidence import Choice, Grade, Parent, Plan, Record, Sample, Score, Task, Tasks
 from gatepost.fingerprint import RowKey
 from gatepost.gatefiles import Gates
 from gatepost.ladder import Step, judged_rungs
-from gatepost.protocol import Rung, Stage
+from gatepost.protocol import Rung, Scope, Stage
 from gatepost.reach import RegisteredReach
 from gatepost.reachability import registered_reach
+from gatepost.scoring import Scorer, choose, grade
 from gatepost.stepfiles import read_record
 from gatepost.studyfiles import Domain, TaskDocument
 
@@ -90,15 +92,67 @@ def grade_samples(
     archive: Archive, stage: Stage, domain: Domain, samples: Iterable[Sample], text: Mapping[RowKey, str]
 ) -> dict[RowKey, Grade]:
     """Parse and grade the text after the first close of every sample; where thinking stayed open there is none."""
-    tasks = {task["task_id"]: task for split in stage.splits for task in archive.tasks(split)}
+    tasks = _tasks_by_id(archive, stage)
     close = archive.protocol.model.think_close[0]
     grades = {}
     for sample in samples:
-        key = sample.row.key
-        answered = sample.continuation.answer_ids is not None
-        parsed = domain.parse(text[key].partition(close)[2]) if answered and key in text else None
+        key = sample.key
+        answer = _answer(sample, text.get(key), close)
+        parsed = None if answer is None else domain.parse(answer)
         grades[key] = Grade(key, parsed, key.task_id in tasks and domain.grade(tasks[key.task_id], parsed))
     return grades
+
+
+def _answer(sample: Sample, text: str | None, close: str) -> str | None:
+    """The text after the first close; ``None`` where thinking stayed open or no text is on record."""
+    return None if text is None or sample.continuation.answer_ids is None else text.partition(close)[2]
+
+
+def choose_samples(archive: Archive, step: Step, domain: Scorer) -> tuple[Choice, ...]:
+    """What the visible examples choose among the samples that a step scores."""
+    stage = archive.protocol.stage(step.stage)
+    tasks = _tasks_by_id(archive, stage)
+    return tuple(
+        choice
+        for scored in archive.protocol.sampling_stages(stage)
+        for choice in choose(scored, _sealed_answers(archive, scored, step), tasks, domain)
+    )
+
+
+def grade_choices(archive: Archive, step: Step, domain: Scorer, choices: Sequence[Choice]) -> tuple[Score, ...]:
+    """What the hidden examples say of them."""
+    tasks = _tasks_by_id(archive, archive.protocol.stage(step.stage))
+    return tuple(grade(choices, tasks, domain))
+
+
+def _sealed_answers(archive: Archive, scored: Stage, step: Step) -> dict[RowKey, str | None]:
+    """Every registered sample of a scored stage at the selected rung, with what was said after its thinking.
+
+    At a cap below the one that was sampled under, what was said after a later close was never said.
+    """
+    rung = None if step.rung is None else archive.protocol.rung(step.rung)
+    plan = plan_of(archive, scored, rung, recorded_digest=archive.protocol.digest)
+    folder = archive.step_folder(Step(scored.name, None if scored.scope is Scope.NESTED else step.rung))
+    record = read_record(folder, Record(plan))
+    close, cap = archive.protocol.model.think_close[0], plan.max_think_tokens
+    answers: dict[RowKey, str | None] = dict.fromkeys(plan.keys)
+    for sample in record.samples or ():
+        in_time = cap == plan.sampled_think_tokens or (cap is not None and sample.closed_at(cap))
+        if sample.key in answers and in_time:
+            answers[sample.key] = _answer(sample, (record.text or {}).get(sample.key), close)
+    return answers
+
+
+def _tasks_by_id(archive: Archive, stage: Stage) -> dict[str, TaskDocument]:
+    return {task["task_id"]: task for split in stage.splits for task in archive.tasks(split)}
+
+
+def require_same_scores(archive: Archive, step: Step, folder: Path, scores: Sequence[Score], domain: Scorer) -> None:
+    """Raise ``IntegrityError`` unless choices and scores on record are what the task domain derives today."""
+    derived = grade_choices(archive, step, domain, choose_samples(archive, step, domain))
+    for found, expected in zip_longest(scores, derived):
+        if found != expected:
+            raise IntegrityError(f"{folder / 'scores.parquet'}: recorded {found}, recomputed {expected}")
 
 
 def require_same_derivation(archive: Archive, step: Step, folder: Path, record: Record, domain: Domain) -> None:

@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from gatepost.errors import RegistrationError
+from gatepost.evidence import AFTER_GENERATION
 from gatepost.gate import Gate
 from gatepost.protocol import GateEntry, Protocol, Scope, Stage
 from gatepost.reachability import registered_reach, require_reachable
 from gatepost.seeds import require_distinct, sample_seeds
+from gatepost.verdict import JSON
 
 GateOf = Callable[[GateEntry], Gate]
 _ORDER = {Scope.ONCE: 0, Scope.NESTED: 1, Scope.RUNG: 1, Scope.SELECTED: 2}
@@ -21,10 +23,13 @@ def check(protocol: Protocol, gate_of: GateOf, task_ids: Mapping[str, Sequence[s
         task_ids: split -> its task ids, in order.
     """
     _check_rungs(protocol)
+    _check_engine(protocol)
     _check_sampling(protocol)
     _check_stages(protocol, task_ids)
     _check_labels(protocol)
     for stage in protocol.stages:
+        if stage.scores:
+            _check_scoring(protocol, stage)
         _check_gates(stage, gate_of)
     _check_context(protocol)
     _check_splits(protocol)
@@ -36,6 +41,23 @@ def _check_rungs(protocol: Protocol) -> None:
     caps = [rung.max_think_tokens for rung in protocol.rungs]
     if any(low >= high for low, high in pairwise(caps)):
         raise RegistrationError(f"rungs: max_think_tokens {caps}, expected strictly ascending")
+
+
+def _check_engine(protocol: Protocol) -> None:
+    engines = {"engine.options": protocol.engine["options"]}
+    engines |= {f"rung {rung.name}: engine": rung.engine for rung in protocol.rungs}
+    for where, options in engines.items():
+        sizes = options.get("cudagraph_capture_sizes")
+        if sizes is not None and (problem := invalid_capture_sizes(sizes)):
+            raise RegistrationError(f"{where}.cudagraph_capture_sizes: {problem}")
+
+
+def invalid_capture_sizes(sizes: JSON) -> str | None:
+    """Why a list cannot be compared with the one that an engine resolves, which sorts it and drops what comes twice."""
+    whole = isinstance(sizes, list) and all(type(size) is int and size > 0 for size in sizes)
+    if whole and sizes and all(low < high for low, high in pairwise(sizes)):
+        return None
+    return f"{sizes}, expected positive sizes in tokens, strictly ascending"
 
 
 def _check_sampling(protocol: Protocol) -> None:
@@ -73,7 +95,7 @@ def _check_stages(protocol: Protocol, task_ids: Mapping[str, Sequence[str]]) -> 
         if unknown := sorted(set(stage.splits) - set(protocol.splits)):
             raise RegistrationError(f"{where}: split {unknown[0]!r} is not one of {', '.join(protocol.splits)}")
         if not stage.samples:
-            if stage.scope is not Scope.ONCE:
+            if stage.scope is not Scope.ONCE and not stage.scores:
                 raise RegistrationError(f"{where}: scope {stage.scope} needs samples_per_task of at least 1, found 0")
             continue
         if len(stage.splits) != 1:
@@ -83,6 +105,38 @@ def _check_stages(protocol: Protocol, task_ids: Mapping[str, Sequence[str]]) -> 
         if (stage.max_think_tokens is None) is (stage.scope is Scope.ONCE):
             expected = "a fixed max_think_tokens" if stage.scope is Scope.ONCE else "none: the rung decides"
             raise RegistrationError(f"{where}: max_think_tokens is {stage.max_think_tokens}, expected {expected}")
+
+
+def _check_scoring(protocol: Protocol, stage: Stage) -> None:
+    """A stage that scores opens the text of ladder stages whose arms can be compared: same tasks, as many samples."""
+    where = f"stage {stage.name}"
+    if stage.scope is not Scope.SELECTED or stage.samples or stage.blind:
+        raise RegistrationError(
+            f"{where}: scores {', '.join(stage.scores)} with scope {stage.scope}, text {stage.text} and "
+            f"samples_per_task {stage.samples_per_task}; expected selected, graded and 0"
+        )
+    scored = protocol.sampling_stages(stage)
+    for other in scored:
+        if other.scope not in (Scope.NESTED, Scope.RUNG) or other.text == "withheld":
+            raise RegistrationError(
+                f"{where}: scores {other.name} with scope {other.scope} and text {other.text}; "
+                "expected nested or rung, with sealed or graded text"
+            )
+        found = (other.splits, other.max_tasks, other.samples_per_task)
+        expected = (stage.splits, stage.max_tasks, scored[0].samples_per_task)
+        if found != expected:
+            raise RegistrationError(
+                f"{where}: scores {other.name} with splits, max_tasks and samples_per_task {found}; "
+                f"expected {expected}, as of {where} and the first that it scores"
+            )
+    arms = [other.arm for other in scored]
+    if len(set(arms)) < len(arms):
+        raise RegistrationError(f"{where}: scores stages of the arms {arms}, expected all different")
+    for entry in stage.gates:
+        for name, value in entry.thresholds.items():
+            # Else a misspelt arm would be found when all samples are paid for.
+            if (name == "arm" or name.endswith("_arm")) and value not in arms:
+                raise RegistrationError(f"{where}: gate {entry.name}: {name} is {value!r}, expected one of {arms}")
 
 
 def _check_labels(protocol: Protocol) -> None:
@@ -103,8 +157,16 @@ def _check_gates(stage: Stage, gate_of: GateOf) -> None:
         if stage.blind and gate.reads_content:
             channels = ", ".join(sorted(gate.reads))
             raise RegistrationError(f"{where}: reads {channels}, but the stage is blind: text and grades are withheld")
-        if not stage.samples and not gate.before_generation:
-            raise RegistrationError(f"{where}: reads {', '.join(sorted(gate.reads))}, but the stage samples nothing")
+        if absent := gate.reads & AFTER_GENERATION - _left_by(stage):
+            problem = "scores" if absent == {"scores"} else "samples"
+            raise RegistrationError(f"{where}: reads {', '.join(sorted(absent))}, but the stage {problem} nothing")
+
+
+def _left_by(stage: Stage) -> frozenset[str]:
+    """The channels that there are once a stage has run."""
+    if stage.scores:
+        return frozenset({"scores"})
+    return AFTER_GENERATION - {"scores"} if stage.samples else frozenset()
 
 
 def _check_context(protocol: Protocol) -> None:
@@ -128,11 +190,12 @@ def _check_context(protocol: Protocol) -> None:
 
 
 def _check_splits(protocol: Protocol) -> None:
-    """Nothing but a selection may open a split that a stage after selection uses."""
-    guarded = {split for stage in protocol.stages if stage.scope is Scope.SELECTED for split in stage.splits}
-    for stage in protocol.stages:
+    """Nothing but a selection may open a split that a stage after selection samples."""
+    sampling = [stage for stage in protocol.stages if stage.samples]
+    guarded = {split for stage in sampling if stage.scope is Scope.SELECTED for split in stage.splits}
+    for stage in sampling:
         opened = guarded & set(stage.splits)
-        if stage.samples and stage.scope is not Scope.SELECTED and opened:
+        if stage.scope is not Scope.SELECTED and opened:
             raise RegistrationError(
                 f"stage {stage.name}: samples split {sorted(opened)[0]!r}, which only a selection may open"
             )

@@ -15,9 +15,9 @@ from gatepost.errors import IntegrityError, OrderError
 from gatepost.gatefiles import Gates
 from gatepost.judge import judge
 from gatepost.ladder import Decision, Judgement, Step, audit
-from gatepost.records import record_before_generation, records_of, require_same_derivation
+from gatepost.records import record_before_generation, records_of, require_same_derivation, require_same_scores
 from gatepost.stepfiles import verify_manifest
-from gatepost.studyfiles import load_domain
+from gatepost.studyfiles import load_domain, scoring_domain
 from gatepost.verdict import JSON, Verdict
 
 
@@ -103,6 +103,13 @@ def replay(root: Path, *, gates: Gates, studies: Iterable[Path], expected_root: 
     return replay_ladder(archive, steps, notes)
 
 
+def require_faithful(root: Path, *, gates: Gates, studies: Iterable[Path]) -> None:
+    """Raise ``IntegrityError`` unless an archive is whole and each receipt of its history replays as it stands."""
+    differences = replay(root, gates=gates, studies=studies).differences
+    if differences:
+        raise IntegrityError("\n".join([f"{root}: the history is not faithful, so nothing opens:", *differences]))
+
+
 def replay_step(archive: Archive, step: Step, *, gates: Gates, studies: Iterable[Path]) -> StepReplay:
     """Judge one finished step again from its evidence."""
     folder = archive.step_folder(step)
@@ -110,9 +117,12 @@ def replay_step(archive: Archive, step: Step, *, gates: Gates, studies: Iterable
     protocol = archive.protocol
     records = list(records_of(archive, step, folder, gates, recorded_digest=receipt["protocol"]))
     verify_manifest(folder, receipt, records[0].rows)
-    if records[0].tasks is not None or records[0].grades is not None:
+    if any(derived is not None for derived in (records[0].tasks, records[0].grades, records[0].scores)):
         domain = load_domain(protocol.study, protocol.domain_version, studies, where=f"protocol {protocol.id}")
         require_same_derivation(archive, step, folder, records[0], domain)
+        if records[0].scores is not None:
+            scorer = scoring_domain(domain, where=str(folder))
+            require_same_scores(archive, step, folder, records[0].scores, scorer)
     judged = _as_stored([judge(record, lambda entry: gates.of(entry, where=str(step))) for record in records])
     differences = tuple(_differences(receipt["judgements"], judged))
     return StepReplay(step, receipt["origin"], tuple(map(Judgement.from_json, judged)), differences)

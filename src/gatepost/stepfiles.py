@@ -26,6 +26,8 @@ EVIDENCE = (
     "rows.parquet",
     "text.parquet",
     "grades.parquet",
+    "choices.parquet",
+    "scores.parquet",
 )
 """Every file that can be evidence. ``rows.json`` lists those that a step has; ``receipt.json`` binds that list."""
 
@@ -70,6 +72,7 @@ def read_record(folder: Path, record: Record) -> Record:
         rows=tables.read_rows(folder / "rows.parquet") if "rows.parquet" in present else None,
         text=tables.read_text(folder / "text.parquet") if "text.parquet" in present else None,
         grades=tables.read_grades(folder / "grades.parquet") if "grades.parquet" in present else None,
+        scores=tables.read_scores(folder) if "scores.parquet" in present else None,
     )
 
 

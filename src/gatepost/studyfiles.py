@@ -12,6 +12,7 @@ from typing import Protocol, cast
 from gatepost import bundled
 from gatepost.errors import RegistrationError
 from gatepost.gatefiles import load_module
+from gatepost.scoring import Scorer
 from gatepost.verdict import JSON
 
 TaskDocument = Mapping[str, JSON]
@@ -58,6 +59,10 @@ class Domain(Protocol):
         ...
 
 
+class ScoringDomain(Domain, Scorer, Protocol):
+    """What a study also says of its tasks if one of its stages scores others; see ``gatepost.scoring``."""
+
+
 def load_domain(study: str, version: int, folders: Iterable[Path], *, where: str) -> Domain:
     """The task domain of a study. Raises ``RegistrationError`` if it is missing, incomplete or another version."""
     searched = [*folders, bundled.folder("studies")]
@@ -66,11 +71,20 @@ def load_domain(study: str, version: int, folders: Iterable[Path], *, where: str
         places = ", ".join(str(root) for root in searched)
         raise RegistrationError(f"{where}: study {study!r} has no domain.py; searched {places}")
     module = load_module(path, prefix="gatepost_domain")
-    wanted = [name for name in (*Domain.__annotations__, *vars(Domain)) if not name.startswith("_")]
-    missing = [name for name in wanted if not hasattr(module, name)]
-    if missing:
-        raise RegistrationError(f"{path}: task domain lacks {', '.join(missing)}")
+    _require_names(module, Domain, str(path))
     domain = cast(Domain, module)
     if version != domain.VERSION:
         raise RegistrationError(f"{path}: VERSION is {domain.VERSION}, {where} registered {version}")
     return domain
+
+
+def scoring_domain(domain: Domain, *, where: str) -> ScoringDomain:
+    """The same domain, as one that can score. Raises ``RegistrationError`` naming what it lacks for that."""
+    _require_names(domain, Scorer, where)
+    return cast(ScoringDomain, domain)
+
+
+def _require_names(domain: object, kind: type, where: str) -> None:
+    wanted = [name for name in (*kind.__annotations__, *vars(kind)) if not name.startswith("_")]
+    if missing := [name for name in wanted if not hasattr(domain, name)]:
+        raise RegistrationError(f"{where}: task domain lacks {', '.join(missing)}")

@@ -1,14 +1,9 @@
 """For tests of engines: the contract as a class to subclass, and builders of small specs and requests.
 
-A test module for an engine of one's own needs two fixtures and nothing else::
+A test module for an engine of one's own needs two fixtures, ``fresh_engine`` being the same for one test each::
 
     @pytest.fixture(scope="module")
     def engine():
-        with ChildSession(my_spec) as session:
-            yield session
-
-    @pytest.fixture
-    def fresh_engine():
         with ChildSession(my_spec) as session:
             yield session
 
@@ -70,6 +65,9 @@ def build_sampling(**changes: JSON) -> SamplingParams:
     return replace(sampling, **changes)
 
 
+HOT = build_sampling(temperature=2.0, top_p=1.0, top_k=0)  # two seeds hardly ever agree
+
+
 def build_request(prompt: Prompt, facts: EngineFacts, *, seed: int = 1, **changes: JSON) -> Request:
     """A request for one short continuation of a rendered prompt, stopping at the model's own end of sequence.
 
@@ -101,11 +99,13 @@ class Sampled:
 
     Attributes:
         token_ids: of its chunks, in order.
+        injected_ids: those of them that the policy put there.
         forward_input_lengths: likewise, in tokens; ``None`` if any chunk had none.
         completion: its one completion.
     """
 
     token_ids: tuple[int, ...]
+    injected_ids: tuple[int, ...]
     forward_input_lengths: tuple[int, ...] | None
     completion: Completion
 
@@ -132,6 +132,7 @@ def _gather(chunks: Iterable[Chunk], completion: Completion) -> Sampled:
     lengths = [chunk.forward_input_lengths for chunk in chunks]
     return Sampled(
         token_ids=tuple(token_id for chunk in chunks for token_id in chunk.token_ids),
+        injected_ids=tuple(token_id for chunk in chunks if chunk.injected for token_id in chunk.token_ids),
         forward_input_lengths=None if None in lengths else tuple(n for part in lengths for n in part or ()),
         completion=completion,
     )
@@ -200,8 +201,7 @@ class EngineContract:
         assert {name: row.token_ids for name, row in once.items()} == {n: row.token_ids for n, row in again.items()}
 
     def test_seeds_differ(self, engine: Engine) -> None:
-        sampling = build_sampling(temperature=2.0, top_p=1.0, top_k=0)
-        requests = [self.requests(engine, seed=seed, sampling=sampling)[0] for seed in range(4)]
+        requests = [self.requests(engine, seed=seed, sampling=HOT)[0] for seed in range(4)]
         assert len({row.token_ids for row in collect(engine, requests).values()}) > 1
 
     def test_greedy_ignores_the_seed(self, engine: Engine) -> None:
@@ -241,6 +241,47 @@ class EngineContract:
         """One request for each conversation."""
         facts = engine.facts()
         return [build_request(prompt, facts, seed=seed, **changes) for prompt in engine.render(self.conversations)]
+
+
+class ForceCloseContract:
+    """What an engine opened with ``force_close`` has to do; subclass with its ids and a fixture ``engine``."""
+
+    force_close_ids: tuple[int, ...] = ()
+
+    def test_used_up_thinking_is_closed_and_answered(self, engine: Engine) -> None:
+        row, request = self._sample(engine), self._request(engine)
+        retained = request.max_think_tokens + len(self.force_close_ids)
+        answer = row.token_ids[retained:]
+        assert row.injected_ids == row.token_ids[request.max_think_tokens : retained] == self.force_close_ids
+        assert 1 <= len(answer) <= request.max_answer_tokens
+        assert (row.completion.finish_reason == "length") == (len(answer) == request.max_answer_tokens)
+        assert row.completion.stage_one_finish_reason == "length"
+        assert row.completion.reprefilled_tokens == len(request.token_ids) + retained
+
+    def test_an_end_of_its_own_is_kept(self, engine: Engine) -> None:
+        first = self._sample(engine).token_ids[0]
+        closed = self._sample(engine, think_close_id=first)
+        assert 1 <= len(closed.token_ids) <= 1 + self._request(engine).max_answer_tokens
+        stopped = self._sample(engine, sampling=replace(HOT, stop_ids=(first,)))
+        assert (stopped.token_ids, stopped.completion.finish_reason) == ((first,), "stop")
+        for row in (closed, stopped):
+            assert (row.token_ids[0], row.injected_ids) == (first, ())
+            assert (row.completion.stage_one_finish_reason, row.completion.reprefilled_tokens) == (None, 0)
+
+    def test_each_stage_has_its_seed(self, engine: Engine) -> None:
+        rows = [self._sample(engine, seed=one, stage_two_seed=two).token_ids for one, two in ((1, 5), (1, 6), (2, 5))]
+        think = self._request(engine).max_think_tokens
+        assert rows[0][:think] == rows[1][:think] != rows[2][:think]
+        assert rows[0][think:] != rows[1][think:]
+
+    def _request(self, engine: Engine, **changes: JSON) -> Request:
+        (prompt,) = engine.render({"first": [{"role": "user", "content": "reverse the list"}]})
+        values = {"stage_two_seed": 5, "max_think_tokens": 3, "sampling": HOT, **changes}
+        return build_request(prompt, engine.facts(), **values)
+
+    def _sample(self, engine: Engine, **changes: JSON) -> Sampled:
+        (row,) = collect(engine, [self._request(engine, **changes)]).values()
+        return row
 
 
 def _split(token_ids: Sequence[int], close_id: int) -> tuple[Sequence[int], Sequence[int]]:

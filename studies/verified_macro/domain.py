@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 NAME = "macro_programs"
 VERSION = 1
 ANSWER_TEXTS: tuple[str, ...] = ()
+VISIBLE_FIELDS = ("task_id", "library", "visible")
 
 MODULUS = 17
 LENGTH = 5
@@ -251,11 +252,16 @@ def _right(task: Mapping[str, Any], parsed: str | None, part: str) -> int:
     return sum(run(expanded, given) == result for given, result in examples(task, part))
 
 
-def is_valid(task: Mapping[str, Any], parsed: str | None, arm: str) -> bool:
+def is_valid(task: Mapping[str, Any], parsed: str | None, arm: str | None) -> bool:
     """Whether the program calls only what the arm offers and stays within the limits."""
     return parsed is not None and expand(parsed, library(task, arm)) is not None
 
 
-def uses_macro(parsed: str | None, arm: str) -> bool:
+def uses_macro(parsed: str | None, arm: str | None) -> bool:
     """Whether the program calls a macro, in an arm that has some."""
     return arm == "designed" and parsed is not None and any(map(_MACRO.fullmatch, parsed.split(" | ")))
+
+
+def traits(task: Mapping[str, Any], parsed: str | None, arm: str | None) -> frozenset[str]:
+    """`macro` for a program that calls one."""
+    return frozenset({"macro"}) if uses_macro(parsed, arm) else frozenset()

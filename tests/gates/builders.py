@@ -15,6 +15,7 @@ from gatepost.seeds import child_seed
 from gatepost.verdict import Check, Verdict
 
 OPEN, CLOSE, STOP = 7, 8, 2
+FORCE_CLOSE = (CLOSE, 10)
 DIGEST = "sha256:" + "0" * 64
 
 MODEL: dict[str, Any] = {
@@ -85,6 +86,7 @@ def plan(
     options: Mapping[str, Any] | None = None,
     rung_options: Mapping[int, Mapping[str, Any]] | None = None,
     packages: Mapping[str, str] | None = None,
+    thinking: str = "natural",
     recorded_digest: str = DIGEST,
 ) -> Plan:
     """The registered side; ``cap`` is the rung at which is judged, ``None`` outside the ladder."""
@@ -99,8 +101,8 @@ def plan(
         engine={"kind": "scripted", "options": options or {}, "packages": packages or {}},
         sampling=SamplingParams(**{**SAMPLING, **(sampling or {})}),
         max_answer_tokens=max_answer_tokens,
-        thinking="natural",
-        force_close_ids=(),
+        thinking=thinking,
+        force_close_ids=FORCE_CLOSE if thinking == "force_close" else (),
         seed_rule="blake2b64",
         rungs=tuple(rungs.values()),
         stages=(stage,),
@@ -126,6 +128,7 @@ def row(
     prompt_tokens: int = 5,
     seed: int | None = None,
     claims: Mapping[str, Any] | None = None,
+    **second_stage: Any,
 ) -> Row:
     """A row with the seed that study B derives, unless another is given."""
     key = RowKey(*key)
@@ -137,7 +140,23 @@ def row(
         forward_input_lengths=None if lengths is None else array("i", lengths),
         finish_reason=finish,
         claims=claims or {},
+        **second_stage,
     )
+
+
+def forced(
+    key: RowKey | tuple[str, int], thinking: Sequence[int], answer: Sequence[int] = (50, STOP), **changes: Any
+) -> Row:
+    """A row whose thinking was used up and closed by force."""
+    fields = {
+        "stage_two_seed": child_seed(11, *key, "stage2"),
+        "stage_one_finish_reason": "length",
+        "injected_start": len(thinking),
+        "injected_tokens": len(FORCE_CLOSE),
+        "reprefilled_tokens": 5 + len(thinking) + len(FORCE_CLOSE),
+        **changes,
+    }
+    return row(key, [*thinking, *FORCE_CLOSE, *answer], **fields)
 
 
 def closed(step: int, answer: Sequence[int] = (50,)) -> list[int]:

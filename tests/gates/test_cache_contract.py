@@ -6,7 +6,7 @@ import pytest
 
 from gatepost.evidence import Record, Row
 
-from .builders import checks, judge, plan, row
+from .builders import checks, forced, judge, plan, row
 
 ONE = plan(task_ids=["t"], samples_per_task=1)
 KEY = ONE.keys[0]
@@ -95,3 +95,20 @@ def test_the_denominator_is_the_registered_rows(change: str) -> None:
 
 def test_unrecorded_rows_are_inconclusive() -> None:
     assert judge("cache_contract", Record(ONE)).outcome == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("lengths", "fault"),
+    [
+        ([23, 1, 1, 28, 1], None),  # 23 + 3 + 2 are fed again
+        ([23, 1, 1, 1, 1], "fed 1 ids in forward 3, 28 due"),
+        ([23, 1, 1, 26, 1], "fed 26 ids in forward 3, 28 due"),  # the close left out
+        ([23, 1, 1, 28, 29], "fed 29 ids in forward 4, 1 due"),
+        ([23, 1, 1, 2, 28, 1], "fed 2 ids in forward 3, 28 due"),
+        ([23, 1, 1, 28], "has 4 forwards for 5 sampled ids"),
+    ],
+)
+def test_a_second_stage_begins_with_everything_before_it(lengths: list[int], fault: str | None) -> None:
+    found = check([forced(KEY, [30, 30, 30], lengths=lengths, prompt_tokens=23)])
+    assert found.outcome == ("fail" if fault else "pass")
+    assert fault is None or (found.note or "").split(";")[0] == f"t/0 {fault}"

@@ -5,7 +5,7 @@ import pytest
 from gatepost.evidence import Record
 from gatepost.reach import SampleSize
 
-from .builders import checks, closed, gate, judge, plan, prompts_of, row, rows_of
+from .builders import checks, closed, forced, gate, judge, plan, prompts_of, row, rows_of
 
 ONE = plan(task_ids=["t"], samples_per_task=1)
 
@@ -76,3 +76,46 @@ def test_reach(limit: int, largest: int | None, meets: bool, misses: bool) -> No
     assert reach is not None
     (found,) = reach(SampleSize(16, 3), max_irregular_rows=limit)
     assert (found.minimum, found.of, found.meets, found.misses) == (largest, 48, meets, misses)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "ids", "finish", "regular", "thinks"),
+    [
+        ([7, 9, 8, 9], [50, 51, 2], "stop", True, 0),
+        ([7, 9, 8, 9], [2], "stop", True, 0),
+        ([7, 9, 8, 9], [50, 51, 52, 53], "length", True, 0),
+        ([7, 9, 8, 9], [7, 30, 30, 8, 50, 2], "stop", False, 1),  # thinks although it was off
+        ([7, 9, 8, 9], [50, 7, 30], "length", False, 1),
+        ([7, 9, 8, 9], [50, 8, 51, 2], "stop", False, 0),  # an orphan close
+        ([7, 9], [30, 31, 8, 50, 2], "stop", False, 1),  # the template left thinking on
+        ([3], [50, 2], "stop", True, 0),
+    ],
+)
+def test_with_thinking_off_a_thought_is_irregular(
+    prompt: list[int], ids: list[int], finish: str, regular: bool, thinks: int
+) -> None:
+    registered = plan(task_ids=["t"], samples_per_task=1, thinking="no_think")
+    record = Record(
+        registered, prompts=prompts_of(registered, prompt), rows=(row(registered.keys[0], ids, finish=finish),)
+    )
+    check = checks(judge("close_classification", record, max_irregular_rows=0))["irregular_rows"]
+    assert check.outcome == ("pass" if regular else "fail")
+    assert (check.note or "").endswith(f"thinks although off {thinks}")
+
+
+def test_without_prompts_the_protocol_says_that_thinking_is_off() -> None:
+    registered = plan(task_ids=["t"], samples_per_task=1, thinking="no_think")
+    record = Record(registered, rows=(row(registered.keys[0], [50, 2]),))
+    assert judge("close_classification", record, max_irregular_rows=0).outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("answer", "regular"),
+    [([50, 51, 2], True), ([50, 51, 7, 60, 61, 62, 63, 64], False), ([50, 8, 2], False), ([2], True)],
+)
+def test_forced_closes_are_counted_apart(answer: list[int], regular: bool) -> None:
+    registered = plan(task_ids=["t"], samples_per_task=1, caps=(4,), cap=4, thinking="force_close")
+    rows = (forced(registered.keys[0], [30] * 4, answer, finish="stop" if answer[-1] == 2 else "length"),)
+    check = checks(judge("close_classification", Record(registered, rows=rows), max_irregular_rows=0))["irregular_rows"]
+    assert check.outcome == ("pass" if regular else "fail")
+    assert (check.note or "").endswith("closed by force 1")

@@ -107,3 +107,9 @@ def test_reach(size: SampleSize, limit: float, minimum: int | None, meets: bool,
     assert reach is not None
     (found,) = reach(size, min_natural_close_rate=limit)
     assert (found.minimum, found.of, found.meets, found.misses) == (minimum, size.rows, meets, misses)
+
+
+def test_under_the_engines_own_budget_nobody_says_whose_close_it_was() -> None:
+    registered = plan(thinking="engine_budget")
+    record = Record(registered, rows=rows_of(registered, [4] * 4))
+    assert judge("natural_close", record, min_natural_close_rate=0.5).outcome == "inconclusive"

@@ -45,3 +45,29 @@ def test_the_denominator_is_the_registered_tasks(names: list[str], k: int) -> No
 
 def test_unrecorded_prompts_are_inconclusive() -> None:
     assert judge("prompt_channel", Record(plan())).outcome == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("ids", "outcome"),
+    [
+        ([1, 7, 9, 8, 9], "pass"),
+        ([7, 8], "pass"),
+        ([1, 7, 9], "fail"),  # thinking is on
+        ([1, 9], "fail"),  # nothing says that it is off
+        ([7, 8, 7], "fail"),
+        ([8, 7], "fail"),
+        ([7, 8, 7, 8], "fail"),
+        ([8], "fail"),
+    ],
+)
+def test_without_thinking_the_prompt_closes_what_it_opens(ids: list[int], outcome: str) -> None:
+    registered = plan(thinking="no_think")
+    verdict = judge("prompt_channel", Record(registered, prompts=prompts_of(registered, ids)))
+    assert checks(verdict)["prompts_that_close_thinking"].outcome == outcome
+    assert judge("prompt_channel", Record(registered)).outcome == "inconclusive"
+
+
+@pytest.mark.parametrize("thinking", ["force_close", "engine_budget"])
+def test_other_policies_leave_thinking_open(thinking: str) -> None:
+    registered = plan(thinking=thinking)
+    assert judge("prompt_channel", Record(registered, prompts=prompts_of(registered))).outcome == "pass"

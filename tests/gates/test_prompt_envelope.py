@@ -63,3 +63,10 @@ def test_an_unknown_context_is_inconclusive() -> None:
     shown = record({"t1": 10, "t2": 9}, context=None)
     verdict = judge("prompt_envelope", shown, max_prompt_tokens=10, max_total_tokens=30)
     assert outcomes(verdict) == dict(zip(NAMES, ["pass", "pass", "inconclusive"], strict=True))
+
+
+@pytest.mark.parametrize(("total", "broken"), [(32, set()), (31, {NAMES[1]})])
+def test_an_injected_close_takes_room_too(total: int, broken: set[str]) -> None:
+    shown = record({"t1": 10, "t2": 9}, context=32, thinking="force_close")  # 10 + 16 + 2 + 4
+    verdict = judge("prompt_envelope", shown, max_prompt_tokens=10, max_total_tokens=total)
+    assert failed(verdict) == broken

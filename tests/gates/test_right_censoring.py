@@ -5,7 +5,7 @@ import pytest
 from gatepost.evidence import Record
 from gatepost.protocol import Scope
 
-from .builders import checks, closed, failed, judge, outcomes, plan, row, rows_of
+from .builders import checks, closed, failed, forced, judge, outcomes, plan, row, rows_of
 
 ONE = plan(task_ids=["t"], samples_per_task=1)
 
@@ -71,3 +71,15 @@ def test_missing_rows_are_not_vouched_for() -> None:
 @pytest.mark.parametrize("record", [Record(plan()), Record(plan(scope=Scope.ONCE, cap=None), rows=())])
 def test_no_sample_and_no_cap_are_inconclusive(record: Record) -> None:
     assert judge("right_censoring", record).outcome == "inconclusive"
+
+
+def test_a_forced_close_lies_beyond_the_cap_and_is_no_close() -> None:
+    registered = plan(task_ids=["t"], samples_per_task=2, scope=Scope.RUNG, cap=8, thinking="force_close")
+    own, other = registered.keys
+    claims = {"natural_close": False, "think_tokens": 8}
+    rows = (row(own, closed(8)), forced(other, [30] * 8, claims=claims))
+    verdict = judge("right_censoring", Record(registered, rows=rows))
+    assert verdict.outcome == "pass"
+    assert (checks(verdict)["closed_rows"].k, checks(verdict)["closed_rows"].note) == (1, "1 closed at 8")
+    boast = forced(other, [30] * 8, claims={"natural_close": True})
+    assert failed(judge("right_censoring", Record(registered, rows=(rows[0], boast)))) == {"claims_as_recomputed"}

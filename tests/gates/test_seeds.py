@@ -84,3 +84,9 @@ def test_every_registered_row_counts_once(change: str) -> None:
 @pytest.mark.parametrize("record", [Record(plan()), Record(plan(base_seed=None), rows=())])
 def test_unrecorded_rows_and_unregistered_seeds_are_inconclusive(record: Record) -> None:
     assert judge("seed_binding", record).outcome == "inconclusive"
+
+
+@pytest.mark.parametrize(("thinking", "derived"), [("natural", 4), ("force_close", 8)])
+def test_a_second_stage_has_seeds_of_its_own(thinking: str, derived: int) -> None:
+    check = checks(judge("seeds", Record(plan(thinking=thinking))))["distinct_seeds"]
+    assert (check.outcome, check.k, check.n) == ("pass", derived, derived)

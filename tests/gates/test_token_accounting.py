@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from gatepost.engine import Prompt
 from gatepost.evidence import Record, Row
 from gatepost.fingerprint import RowKey
 
-from .builders import CLOSE, STOP, checks, closed, failed, judge, outcomes, plan, row, rows_of
+from .builders import CLOSE, STOP, checks, closed, failed, forced, judge, outcomes, plan, row, rows_of
 
 ONE = plan(task_ids=["t"], samples_per_task=1, caps=(8,), cap=8)
 KEY = ONE.keys[0]
@@ -162,3 +163,55 @@ def test_a_nested_stage_is_accounted_at_the_cap_that_was_sampled() -> None:
 @pytest.mark.parametrize("record", [Record(ONE), Record(plan(task_ids=()), rows=())])
 def test_nothing_recorded_and_nothing_registered_are_inconclusive(record: Record) -> None:
     assert judge("token_accounting", record).outcome == "inconclusive"
+
+
+FORCED = plan(task_ids=["t"], samples_per_task=1, caps=(8,), cap=8, thinking="force_close")
+
+
+@pytest.mark.parametrize(
+    ("thinking", "answer", "finish", "broken"),
+    [
+        (8, [50, STOP], "stop", set()),
+        (8, [STOP], "stop", set()),
+        (8, [50, 51, 52, 53], "length", set()),
+        (8, [50, 51, 52, STOP], "stop", set()),
+        (8, [50, 51, 52, 53, STOP], "stop", set()),
+        (8, [50, 51, 52, 53, 54], "length", {"rows_within_budget"}),
+        (8, [50, 51, 52], "length", {"finish_reasons_as_recomputed"}),
+        (8, [50, 51, 52, 53], "stop", {"finish_reasons_as_recomputed"}),
+        (8, [50, STOP], "length", {"finish_reasons_as_recomputed"}),
+        (8, [50, CLOSE, 51, STOP], "stop", set()),  # how thinking ended is another question
+        (9, [50, STOP], "stop", {"rows_within_budget"}),
+    ],
+)
+def test_injected_ids_are_in_no_budget(thinking: int, answer: list[int], finish: str, broken: set[str]) -> None:
+    row = forced(KEY, [30] * thinking, answer, finish=finish)
+    assert failed(judge("token_accounting", Record(FORCED, rows=(row,)))) == broken
+
+
+@pytest.mark.parametrize(
+    ("ids", "finish", "broken"),
+    [
+        ([50, STOP], "stop", set()),
+        ([STOP], "stop", set()),
+        ([50, 51, 52, 53], "length", set()),
+        ([50, 51, 52, 53, STOP], "stop", set()),
+        ([50, 51, 52, 53, 54], "length", {"rows_within_budget"}),
+        ([50, 51, 52], "length", {"finish_reasons_as_recomputed"}),
+        ([], "stop", {"rows_within_budget", "finish_reasons_as_recomputed"}),
+    ],
+)
+def test_without_thinking_every_id_is_answer(ids: list[int], finish: str, broken: set[str]) -> None:
+    assert one(ids, finish, plan(task_ids=["t"], samples_per_task=1, caps=(8,), cap=8, thinking="no_think")) == broken
+
+
+@pytest.mark.parametrize(
+    ("lengths", "outcome", "k"),
+    [({"t1": 5, "t2": 5}, "pass", 4), ({"t1": 5, "t2": 4}, "fail", 2), ({"t1": 5}, "fail", 2), ({}, "fail", 0)],
+)
+def test_rows_are_those_of_the_recorded_prompts(lengths: dict[str, int], outcome: str, k: int) -> None:
+    registered = plan()
+    prompts = tuple(Prompt(name, "", (1,) * length) for name, length in lengths.items())
+    record = Record(registered, rows=rows_of(registered, [4] * 4), prompts=prompts)
+    check = checks(judge("token_accounting", record))["prompt_tokens_as_rendered"]
+    assert (check.outcome, check.k, check.n) == (outcome, k, 4)

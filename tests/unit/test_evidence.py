@@ -19,6 +19,7 @@ FULL = Record(
     scheduler={},
     text={},
     grades={},
+    scores=(),
 )
 VIEWS = {
     "prompts": "registered_prompts",

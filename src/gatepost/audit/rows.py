@@ -1,25 +1,19 @@
-"""Evidence tables as Parquet: exact schemas, page checksums written and verified, ids apart from text.
+"""The tables of evidence, a writer beside its reader: ids apart from text, choices apart from grades."""
 
-Columns are read into plain Python; ids into ``array('i')``, four bytes each, so that millions of them fit a laptop.
-"""
-
-import io
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from gatepost import jsonfile
+from gatepost.audit.parquet import IDS, TEXTS, id_arrays, id_lists, read_table, write_table
 from gatepost.engine import Prompt
 from gatepost.errors import DataError
-from gatepost.evidence import Grade, Parent, Row, Task, Tasks
+from gatepost.evidence import Choice, Grade, Parent, Row, Score, Task, Tasks
 from gatepost.fingerprint import RowKey, rows_digest
 
-_IDS = pa.list_(pa.field("element", pa.int32(), nullable=False))
 _KEY = [pa.field("task_id", pa.string(), nullable=False), pa.field("sample_index", pa.int32(), nullable=False)]
 
 ROWS = pa.schema(
@@ -27,8 +21,8 @@ ROWS = pa.schema(
         *_KEY,
         pa.field("seed", pa.int64(), nullable=False),
         pa.field("prompt_tokens", pa.int32(), nullable=False),
-        pa.field("token_ids", _IDS, nullable=False),
-        pa.field("forward_input_lengths", _IDS),
+        pa.field("token_ids", IDS, nullable=False),
+        pa.field("forward_input_lengths", IDS),
         pa.field("finish_reason", pa.string()),
         pa.field("claims", pa.string(), nullable=False),
         pa.field("stage_two_seed", pa.int64()),
@@ -47,16 +41,35 @@ PROMPTS = pa.schema(
     [
         pa.field("task_id", pa.string(), nullable=False),
         pa.field("text", pa.string(), nullable=False),
-        pa.field("token_ids", _IDS, nullable=False),
+        pa.field("token_ids", IDS, nullable=False),
     ]
 )
 TEXT = pa.schema([*_KEY, pa.field("text", pa.string(), nullable=False)])
 GRADES = pa.schema([*_KEY, pa.field("parsed", pa.string()), pa.field("correct", pa.bool_(), nullable=False)])
+CHOICES = pa.schema(
+    [
+        pa.field("stage", pa.string(), nullable=False),
+        pa.field("arm", pa.string()),
+        *_KEY,
+        pa.field("parsed", pa.string()),
+        pa.field("visible_score", pa.int64()),
+        pa.field("chosen", pa.bool_(), nullable=False),
+    ]
+)
+SCORES = pa.schema(
+    [
+        pa.field("stage", pa.string(), nullable=False),
+        *_KEY,
+        pa.field("correct", pa.bool_(), nullable=False),
+        pa.field("valid", pa.bool_(), nullable=False),
+        pa.field("traits", TEXTS, nullable=False),
+    ]
+)
 TASKS = pa.schema(
     [
         *(pa.field(name, pa.string(), nullable=False) for name in ("task_id", "split", "family")),
         *(pa.field(f"{level}_fingerprint", pa.string(), nullable=False) for level in ("record", "content", "program")),
-        pa.field("answers", pa.list_(pa.field("element", pa.string(), nullable=False)), nullable=False),
+        pa.field("answers", TEXTS, nullable=False),
     ]
 )
 PARENTS = pa.schema([pa.field(name, pa.string(), nullable=False) for name in ("corpus", "level", "fingerprint")])
@@ -64,14 +77,14 @@ PARENTS = pa.schema([pa.field(name, pa.string(), nullable=False) for name in ("c
 
 def write_rows(path: Path, rows: Sequence[Row]) -> None:
     """Write sampled rows. Claims are stored as canonical JSON text."""
-    _write(
+    write_table(
         path,
         ROWS,
         {
             **_keys(row.key for row in rows),
             **{name: [getattr(row, name) for row in rows] for name in _PLAIN},
-            "token_ids": _id_lists([row.token_ids for row in rows]),
-            "forward_input_lengths": _id_lists([row.forward_input_lengths for row in rows]),
+            "token_ids": id_lists([row.token_ids for row in rows]),
+            "forward_input_lengths": id_lists([row.forward_input_lengths for row in rows]),
             "claims": [jsonfile.canonical(dict(row.claims)).decode() for row in rows],
         },
     )
@@ -79,8 +92,8 @@ def write_rows(path: Path, rows: Sequence[Row]) -> None:
 
 def read_rows(path: Path) -> tuple[Row, ...]:
     """Read sampled rows in stored order."""
-    table = _read(path, ROWS)
-    ids, lengths = _arrays(table, "token_ids"), _arrays(table, "forward_input_lengths")
+    table = read_table(path, ROWS)
+    ids, lengths = id_arrays(table, "token_ids"), id_arrays(table, "forward_input_lengths")
     plain = table.drop_columns(["token_ids", "forward_input_lengths"]).to_pylist()
     return tuple(
         Row(
@@ -114,45 +127,72 @@ def write_prompts(path: Path, prompts: Sequence[Prompt]) -> None:
     columns = {
         "task_id": [prompt.task_id for prompt in prompts],
         "text": [prompt.text for prompt in prompts],
-        "token_ids": _id_lists([array("i", prompt.token_ids) for prompt in prompts]),
+        "token_ids": id_lists([array("i", prompt.token_ids) for prompt in prompts]),
     }
-    _write(path, PROMPTS, columns)
+    write_table(path, PROMPTS, columns)
 
 
 def read_prompts(path: Path) -> tuple[Prompt, ...]:
     """Read rendered prompts in stored order."""
-    records = _read(path, PROMPTS).to_pylist()
+    records = read_table(path, PROMPTS).to_pylist()
     return tuple(Prompt(record["task_id"], record["text"], tuple(record["token_ids"])) for record in records)
 
 
 def write_text(path: Path, text: Mapping[RowKey, str]) -> None:
     """Write decoded continuations, apart from the ids, so that a blind reader need not open them."""
-    _write(path, TEXT, {**_keys(text), "text": list(text.values())})
+    write_table(path, TEXT, {**_keys(text), "text": list(text.values())})
 
 
 def read_text(path: Path) -> dict[RowKey, str]:
     """Read decoded continuations."""
-    return _by_key(path, ((_key(record), record["text"]) for record in _read(path, TEXT).to_pylist()))
+    return _by_key(path, ((_key(record), record["text"]) for record in read_table(path, TEXT).to_pylist()))
 
 
 def write_grades(path: Path, grades: Mapping[RowKey, Grade]) -> None:
     """Write what the task domain made of the answers."""
     values = list(grades.values())
     columns = {"parsed": [grade.parsed for grade in values], "correct": [grade.correct for grade in values]}
-    _write(path, GRADES, {**_keys(grades), **columns})
+    write_table(path, GRADES, {**_keys(grades), **columns})
 
 
 def read_grades(path: Path) -> dict[RowKey, Grade]:
     """Read grades."""
-    records = _read(path, GRADES).to_pylist()
+    records = read_table(path, GRADES).to_pylist()
     return _by_key(
         path, ((_key(record), Grade(_key(record), record["parsed"], record["correct"])) for record in records)
     )
 
 
+def write_choices(path: Path, choices: Sequence[Choice]) -> None:
+    """Write which samples the visible examples chose."""
+    write_table(path, CHOICES, _columns(CHOICES, choices))
+
+
+def read_choices(path: Path) -> tuple[Choice, ...]:
+    """Read choices in stored order."""
+    return tuple(Choice(key=_key(record), **_rest(record)) for record in read_table(path, CHOICES).to_pylist())
+
+
+def write_scores(path: Path, scores: Sequence[Score]) -> None:
+    """Write how choices were graded, beside the file that holds them."""
+    write_table(path, SCORES, {**_columns(SCORES, scores), "traits": [sorted(score.traits) for score in scores]})
+
+
+def read_scores(folder: Path) -> tuple[Score, ...]:
+    """Read choices together with their grades, which have to be of the same samples in the same order."""
+    choices = read_choices(folder / "choices.parquet")
+    records = read_table(folder / "scores.parquet", SCORES).to_pylist()
+    if [(choice.stage, choice.key) for choice in choices] != [(record["stage"], _key(record)) for record in records]:
+        raise DataError(f"{folder / 'scores.parquet'}: its samples are not those of choices.parquet")
+    return tuple(
+        Score(**{**vars(choice), **_rest(record), "traits": frozenset(record["traits"])})
+        for choice, record in zip(choices, records, strict=True)
+    )
+
+
 def write_tasks(folder: Path, tasks: Tasks) -> None:
     """Write the task domain's analysis as ``tasks.parquet`` and ``parents.parquet``."""
-    _write(
+    write_table(
         folder / "tasks.parquet", TASKS, {name: [getattr(task, name) for task in tasks.tasks] for name in TASKS.names}
     )
     triples = [
@@ -162,15 +202,15 @@ def write_tasks(folder: Path, tasks: Tasks) -> None:
         for fingerprint in sorted(getattr(parent, level))
     ]
     columns = {name: [triple[index] for triple in triples] for index, name in enumerate(PARENTS.names)}
-    _write(folder / "parents.parquet", PARENTS, columns)
+    write_table(folder / "parents.parquet", PARENTS, columns)
 
 
 def read_tasks(folder: Path) -> Tasks:
     """Read the task domain's analysis."""
-    records = _read(folder / "tasks.parquet", TASKS).to_pylist()
+    records = read_table(folder / "tasks.parquet", TASKS).to_pylist()
     tasks = tuple(Task(**{**record, "answers": tuple(record["answers"])}) for record in records)
     levels: dict[str, dict[str, set[str]]] = {}
-    for record in _read(folder / "parents.parquet", PARENTS).to_pylist():
+    for record in read_table(folder / "parents.parquet", PARENTS).to_pylist():
         corpus = levels.setdefault(record["corpus"], {"records": set(), "contents": set(), "programs": set()})
         if record["level"] not in corpus:
             raise DataError(f"{folder / 'parents.parquet'}: level {record['level']!r}, expected {', '.join(corpus)}")
@@ -180,6 +220,15 @@ def read_tasks(folder: Path) -> Tasks:
         for name, corpus in levels.items()
     )
     return Tasks(tasks, parents)
+
+
+def _columns(schema: pa.Schema, items: Sequence[Choice]) -> dict[str, list[Any]]:
+    plain = [name for name in schema.names if name not in RowKey._fields]
+    return {**_keys(item.key for item in items), **{name: [getattr(item, name) for item in items] for name in plain}}
+
+
+def _rest(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if name not in RowKey._fields}
 
 
 def _keys(keys: Iterable[RowKey]) -> dict[str, list[Any]]:
@@ -200,56 +249,7 @@ def _by_key(path: Path, pairs: Iterable[tuple[RowKey, Any]]) -> dict[RowKey, Any
     return result
 
 
-def _id_lists(lists: "Sequence[array[int] | None]") -> pa.Array:
-    """A list column built from buffers: no Python integer is made for an id, and numpy is not needed."""
-    offsets = array("i", accumulate((0 if ids is None else len(ids) for ids in lists), initial=0))
-    values = _int32(b"".join(ids.tobytes() for ids in lists if ids is not None))
-    missing = [ids is None for ids in lists]
-    mask = pa.array(missing, pa.bool_()) if any(missing) else None
-    return pa.ListArray.from_arrays(_int32(offsets.tobytes()), values, type=_IDS, mask=mask)
-
-
-def _int32(data: bytes) -> pa.Array:
-    return pa.Array.from_buffers(pa.int32(), len(data) // 4, [None, pa.py_buffer(data)])
-
-
-def _arrays(table: pa.Table, column: str) -> "list[array[int] | None]":
-    lists: list[array[int] | None] = []
-    for chunk in table.column(column).chunks:
-        values = chunk.values
-        data = values.buffers()[1]
-        ids = memoryview(b"" if data is None else data).cast("B").cast("i")[values.offset :]
-        offsets = chunk.offsets.to_pylist()
-        for valid, start, stop in zip(chunk.is_valid().to_pylist(), offsets, offsets[1:], strict=False):
-            lists.append(array("i", ids[start:stop].tobytes()) if valid else None)
-    return lists
-
-
 def _present(ids: "array[int] | None", path: Path) -> "array[int]":
     if ids is None:
         raise DataError(f"{path}: column token_ids: null, expected a list of ids")
     return ids
-
-
-def _write(path: Path, schema: pa.Schema, columns: Mapping[str, Any]) -> None:
-    sink = io.BytesIO()
-    table = pa.table([pa.array(columns[f.name], f.type) for f in schema], schema=schema)
-    pq.write_table(table, sink, compression="zstd", write_page_checksum=True, store_schema=False)
-    jsonfile.write_new(path, sink.getvalue())
-
-
-def _read(path: Path, schema: pa.Schema) -> pa.Table:
-    source = pa.BufferReader(jsonfile.read_bytes(path))
-    try:
-        table = pq.read_table(source, page_checksum_verification=True)
-        table.validate(full=True)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise DataError(f"{path}: not a readable Parquet file: {str(error).splitlines()[0]}") from None
-    found = [(f.name, str(f.type)) for f in table.schema]
-    expected = [(f.name, str(f.type)) for f in schema]
-    if found != expected:
-        raise DataError(f"{path}: columns {found}, expected {expected}")
-    for f in schema:
-        if not f.nullable and table.column(f.name).null_count:
-            raise DataError(f"{path}: column {f.name}: holds null, expected a value in every row")
-    return table

@@ -147,7 +147,7 @@ def refuse_unless_it_fits(
     Raises:
         EngineError: ``refused``, for a request id that comes twice, an empty prompt, limits that leave nothing to
             sample, a seed outside [0, 2^31), or a prompt whose budgets go past the context length in tokens. With
-            close ids to inject also for a second stage without a seed or an answer, or ids that do not close.
+            close ids to inject, they count too, and the second stage needs a seed and room for an answer.
     """
     seen: set[str] = set()
     for request in requests:
@@ -169,8 +169,6 @@ def _problem(request: Request, max_model_len: int, force_close_ids: Sequence[int
         return f"seed {request.seed}, expected one in [0, 2^31)"
     if force_close_ids and not _is_seed(request.stage_two_seed):
         return f"stage_two_seed {request.stage_two_seed}, expected one in [0, 2^31)"
-    if force_close_ids and request.think_close_id not in force_close_ids:
-        return f"force_close_ids {list(force_close_ids)}, expected {request.think_close_id} among them"
     parts = [prompt, think, *([len(force_close_ids)] if force_close_ids else []), answer]
     if sum(parts) > max_model_len:
         return f"{' + '.join(map(str, parts))} tokens, expected at most max_model_len {max_model_len}"

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import vllm
 from vllm import EngineArgs, LLMEngine
+from vllm.exceptions import VLLMValidationError
 from vllm.platforms import current_platform
 from vllm.v1.engine import EngineCoreEventType
 
@@ -57,10 +58,7 @@ class VLLMCore:
                 f"{current_platform.device_type!r}",
                 kind="refused",
             )
-        try:
-            self._engine = LLMEngine.from_engine_args(EngineArgs(**self._arguments))
-        except (ValueError, KeyError) as error:  # KeyError: a graph mode that does not exist
-            raise EngineError(f"vLLM {vllm.__version__} refuses: {error}", kind="refused") from error
+        self._engine = _start(self._arguments)
         self._config = self._engine.vllm_config
         self._scheduler = self._engine.engine_core.engine_core.scheduler
         self._runner = getattr(getattr(self._engine.model_executor, "driver_worker", None), "model_runner", None)
@@ -112,7 +110,7 @@ class VLLMCore:
             request = self._engine.input_processor.process_inputs(
                 "resolved", {"prompt_token_ids": [0]}, asked, self._engine.get_supported_tasks()
             )
-        except ValueError as error:
+        except vllm_sampling.REJECTIONS as error:
             raise EngineError(f"sampling: {error}", kind="refused") from error
         return vllm_sampling.resolved(request.sampling_params)
 
@@ -166,3 +164,24 @@ class VLLMCore:
         preempted = sum(event.type == EngineCoreEventType.PREEMPTED for event in output.events or ())
         self._counts["preemptions"] += preempted
         self._counts["sampled_tokens"] += len(output.new_token_ids)
+
+
+def _start(arguments: Mapping[str, JSON]) -> LLMEngine:
+    """Construct the engine. Raises ``EngineError`` (``refused``) for arguments that cannot be had."""
+    try:
+        engine_args = EngineArgs(**{**arguments, **_reasoning(arguments.get("reasoning_config"))})
+    except (KeyError, *vllm_sampling.REJECTIONS) as error:  # KeyError: a graph mode that does not exist
+        raise EngineError(f"options: vLLM {vllm.__version__} refuses {error}", kind="refused") from error
+    try:
+        return LLMEngine.from_engine_args(engine_args)
+    except (ValueError, VLLMValidationError) as error:
+        raise EngineError(f"vLLM {vllm.__version__} refuses: {error}", kind="refused") from error
+
+
+def _reasoning(config: JSON) -> dict[str, Any]:
+    """The one nested config that vLLM takes as an object and not as a dict."""
+    if config is None:
+        return {}
+    from vllm.config.reasoning import ReasoningConfig
+
+    return {"reasoning_config": ReasoningConfig(**config)}

@@ -116,7 +116,8 @@ def environment(config: Any, runner: Any, arguments: Mapping[str, JSON]) -> dict
         "vllm_variables": _variables(),
         "batch_invariant": bool(envs.VLLM_BATCH_INVARIANT),
         "model_runner": None if runner is None else f"{type(runner).__module__}.{type(runner).__name__}",
-        "engine_arguments": dict(arguments),
+        # Where the model lies on this machine is nobody's fact; what it is, its digests say.
+        "engine_arguments": {name: arguments[name] for name in arguments if name not in ("model", "tokenizer")},
         "compilation_mode": str(getattr(config.compilation_config.mode, "name", None)),
         "reasoning_end_ids": _list_or_none(getattr(reasoning, "reasoning_end_token_ids", None)),
     }

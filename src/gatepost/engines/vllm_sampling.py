@@ -6,6 +6,7 @@ Imported in an engine's child alone.
 from typing import Any
 
 from vllm import SamplingParams as VLLMSamplingParams
+from vllm.exceptions import VLLMValidationError
 from vllm.sampling_params import RequestOutputKind, SamplingType
 
 from gatepost.engine import SamplingParams
@@ -27,6 +28,9 @@ _NOT_SAMPLING = frozenset(
     }
 )
 """Fields that are told under another name, come from the request, or change nothing of what is sampled."""
+
+REJECTIONS = (TypeError, ValueError, VLLMValidationError)
+"""How vLLM says no to values: its own error is a ``ValueError`` in 0.24 and none in 0.32."""
 
 
 def build(
@@ -67,7 +71,7 @@ def build(
         values["thinking_token_budget"] = thinking_token_budget
     try:
         return VLLMSamplingParams(**values)
-    except (TypeError, ValueError) as error:
+    except REJECTIONS as error:
         raise EngineError(f"sampling: {error}", kind="refused") from error
 
 
