@@ -119,7 +119,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, nargs="?", default=HERE, help="the model folder")
     parser.add_argument("--seed", type=int, default=11)
     arguments = parser.parse_args()
-    torch.set_num_threads(2)
+    torch.set_num_threads(1)
     for name in ("selection", "confirmation", "confirmation_high_effort"):
         tasks = [json.loads(line) for line in (STUDY / "tasks" / f"{name}.jsonl").read_text("utf-8").splitlines()]
         thinker = Thinker(arguments.folder, arguments.seed)

@@ -162,6 +162,7 @@ class Chunk:
 class Completion:
     """The end of one request. Its ids are those of its chunks; only the rest is said here.
 
+    ``text`` is the continuation decoded, special tokens included, a final stop id left out.
     ``finish_reason`` is passed on as the engine gave it; judging it is not the engine's business. After a forced
     close it is stage two's, and ``stage_one_finish_reason`` stage one's; ``reprefilled_tokens`` is the prefix in
     tokens that stage two fed again.

@@ -104,8 +104,11 @@ def grade_samples(
 
 
 def _answer(sample: Sample, text: str | None, close: str) -> str | None:
-    """The text after the first close; ``None`` where thinking stayed open or no text is on record."""
-    return None if text is None or sample.continuation.answer_ids is None else text.partition(close)[2]
+    """The text after the first close, or all of it where the prompt closed thinking; ``None`` where it stayed open."""
+    found = sample.continuation
+    if text is None or found.answer_ids is None:
+        return None
+    return text if found.close_step is None else text.partition(close)[2]
 
 
 def choose_samples(archive: Archive, step: Step, domain: Scorer) -> tuple[Choice, ...]:

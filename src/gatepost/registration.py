@@ -28,8 +28,6 @@ def check(protocol: Protocol, gate_of: GateOf, task_ids: Mapping[str, Sequence[s
     _check_stages(protocol, task_ids)
     _check_labels(protocol)
     for stage in protocol.stages:
-        if stage.scores:
-            _check_scoring(protocol, stage)
         _check_gates(stage, gate_of)
     _check_context(protocol)
     _check_splits(protocol)
@@ -94,8 +92,11 @@ def _check_stages(protocol: Protocol, task_ids: Mapping[str, Sequence[str]]) -> 
         where = f"stage {stage.name}"
         if unknown := sorted(set(stage.splits) - set(protocol.splits)):
             raise RegistrationError(f"{where}: split {unknown[0]!r} is not one of {', '.join(protocol.splits)}")
+        if stage.scores:
+            _check_scoring(protocol, stage)
+            continue
         if not stage.samples:
-            if stage.scope is not Scope.ONCE and not stage.scores:
+            if stage.scope is not Scope.ONCE:
                 raise RegistrationError(f"{where}: scope {stage.scope} needs samples_per_task of at least 1, found 0")
             continue
         if len(stage.splits) != 1:

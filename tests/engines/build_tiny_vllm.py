@@ -14,9 +14,10 @@ from transformers import Gemma3TextConfig, PreTrainedConfig, Qwen3Config, Qwen3F
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from build_tiny_qwen3 import build_tokenizer
+from build_tiny_qwen3 import TEMPLATE, build_tokenizer
 
 POSITIONS = 2048
+THINKING_SWITCH = "{% if add_generation_prompt and enable_thinking is false %}\n</think>\n\n{% endif %}"
 
 
 def build_config(kind: str, vocabulary: int, eos_id: int) -> PreTrainedConfig:
@@ -60,6 +61,7 @@ def build_config(kind: str, vocabulary: int, eos_id: int) -> PreTrainedConfig:
 
 def main(kind: str, folder: Path) -> None:
     tokenizer = build_tokenizer()
+    tokenizer.chat_template = TEMPLATE + THINKING_SWITCH
     tokenizer.save_pretrained(folder)
     config = build_config(kind, len(tokenizer), tokenizer.convert_tokens_to_ids("<|endoftext|>"))
     if kind != "dense":

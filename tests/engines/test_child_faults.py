@@ -157,7 +157,7 @@ def _wait_until_gone(pid: int) -> None:
 
 
 def test_an_unknown_engine_starts_nothing() -> None:
-    with pytest.raises(EngineError, match="expected one of scripted, transformers, or module:Class") as caught:
+    with pytest.raises(EngineError, match="expected one of scripted, transformers, vllm, or module:Class") as caught:
         ChildSession(build_spec("vlm"))
     assert caught.value.kind == "refused"
 

@@ -56,7 +56,7 @@ class TestScripted(ForceCloseContract):
 
 def test_the_close_is_injected_and_the_answer_is_sampled_behind_it() -> None:
     request, row = _sample({"think_tokens": None, "think_text": " wait", "answers": ["First: cat"]})
-    assert row.completion.text == " wait" * THINK + "</think>\n\n" + "\nFirst: cat<|endoftext|>"
+    assert row.completion.text == " wait" * THINK + "</think>\n\n" + "\nFirst: cat"
     assert row.injected_ids == CLOSE_IDS
     assert (row.completion.stage_one_finish_reason, row.completion.finish_reason) == ("length", "stop")
     assert row.completion.reprefilled_tokens == len(request.token_ids) + THINK + len(CLOSE_IDS)

@@ -38,7 +38,7 @@ def test_the_two_ends_of_sequence_differ() -> None:
 def test_the_close_comes_at_the_scripted_step() -> None:
     row = _sample({"think_tokens": [7, 7], "answers": ["First: cat"]})
     assert row.token_ids.index(CLOSE) + 1 == 7
-    assert row.completion.text.endswith("</think>\nFirst: cat<|endoftext|>")
+    assert row.completion.text.endswith("</think>\nFirst: cat")
     assert row.completion.finish_reason == "stop"
 
 
@@ -61,8 +61,8 @@ def test_an_answer_can_run_on() -> None:
 
 
 def test_an_end_of_sequence_can_come_inside_thinking() -> None:
-    row = _sample({"think_text": " wait<|endoftext|>", "think_tokens": [9, 9]})
-    assert row.completion.text == " wait<|endoftext|>"
+    row = _sample({"think_text": " wait", "think_tokens": [9, 9]})
+    assert row.completion.text == " wait"
     assert row.completion.finish_reason == "stop"
 
 
@@ -86,7 +86,7 @@ def test_the_first_rule_that_matches_decides() -> None:
         {"match": "task/*", "answers": ["First: dog"]},
         {"answers": ["no"]},
     ]
-    assert _sample(*rules).completion.text.endswith("First: dog<|endoftext|>")
+    assert _sample(*rules).completion.text.endswith("First: dog")
     with pytest.raises(EngineError, match="no rule matches"):
         _sample({"match": "other/*"})
 

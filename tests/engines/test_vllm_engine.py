@@ -147,6 +147,15 @@ def test_explicit_sizes_are_reported_as_asked(folder: Path) -> None:
     assert (graphs["resolved_capture_sizes"], graphs["mode"]) == ([], "NONE")
 
 
+def test_what_vllm_drops_without_a_word_shows(folder: Path) -> None:
+    """The CPU build schedules synchronously, whatever it is asked for."""
+    with running(vllm_spec(folder, async_scheduling=True)) as session:
+        facts = session.facts()
+    assert facts.environment["engine_arguments"]["async_scheduling"] is True
+    assert facts.scheduler is not None
+    assert facts.scheduler["async_scheduling"] is False
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -157,8 +157,8 @@ Script = Callable[[Mapping[str, Any]], Rule]
 
 
 def says(answer: Callable[[Mapping[str, Any]], str], *, closes: bool = True) -> Script:
-    """Think, in time or not, and answer on a line of its own: the text goes on with that of the stop id."""
-    return lambda task: {"think_tokens": [4, 8] if closes else None, "answers": [f"{answer(task)}\n"]}
+    """Think, in time or not, and answer."""
+    return lambda task: {"think_tokens": [4, 8] if closes else None, "answers": [answer(task)]}
 
 
 def program(task: Mapping[str, Any]) -> str:

@@ -1,6 +1,10 @@
-"""Receipts, then termination, then text; and of the text the choice before the grade, on the disk and not by promise."""
+"""Receipts, then termination, then text; and of the text the choice before the grade: on disk, not by promise."""
 
 import json
+import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +15,7 @@ from gatepost import integrity, jsonfile
 from gatepost.archive import Archive
 from gatepost.audit import rows as tables
 from gatepost.engine import Engine, EngineSpec
-from gatepost.errors import IntegrityError
+from gatepost.errors import GatepostError, IntegrityError
 from gatepost.evidence import Score
 from gatepost.ladder import Step
 from gatepost.probe import Probe
@@ -24,17 +28,23 @@ SCORING = Step("scoring", "16")
 FILES = ["choices.parquet", "parents.parquet", "tasks.parquet"]
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> Study:
-    return create_study(tmp_path)
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    return create_study(tmp_path_factory.mktemp("study"))
 
 
-@pytest.fixture
-def archive(study: Study) -> Archive:
+@pytest.fixture(scope="module")
+def sampled(study: Study) -> Archive:
     """Everything is sampled, a rung is selected, and scoring is the open step."""
     archive = study.freeze()
     assert str(study.run(archive, until="scoring", designed=MACROS)) == "open: scoring@16"
     return archive
+
+
+@pytest.fixture
+def archive(sampled: Archive, tmp_path: Path) -> Archive:
+    """A copy of it."""
+    return Archive(shutil.copytree(sampled.root, tmp_path / "small"))
 
 
 @pytest.fixture
@@ -71,6 +81,29 @@ def test_a_choice_is_on_disk_though_nothing_could_be_graded(
     study.step(archive)
     scores = tables.read_scores(archive.step_folder(SCORING))
     assert [score.chosen for score in scores] == [choice.chosen for choice in chosen]
+    assert study.replay(archive).faithful
+
+
+DIE_BEFORE_GRADES = """
+import os, signal, sys
+from pathlib import Path
+from gatepost.archive import Archive
+from gatepost.audit import rows
+from tests.scoring.study import Study
+
+rows.write_scores = lambda path, scores: os.kill(os.getpid(), signal.SIGKILL)
+Study(Path(sys.argv[1])).step(Archive(Path(sys.argv[2])))
+"""
+
+
+def test_a_run_killed_between_choice_and_grade_goes_on_with_the_same_choice(study: Study, archive: Archive) -> None:
+    command = [sys.executable, "-c", DIE_BEFORE_GRADES, str(study.root), str(archive.root)]
+    assert subprocess.run(command, check=False, capture_output=True).returncode == -signal.SIGKILL
+    assert "never closed" in integrity.verify(archive)[0]
+    (attempt,) = archive.attempt_folders()
+    chosen = tables.read_choices(attempt / "choices.parquet")
+    study.step(archive)
+    assert tables.read_choices(archive.step_folder(SCORING) / "choices.parquet") == chosen
     assert study.replay(archive).faithful
 
 
@@ -204,7 +237,7 @@ def test_a_missing_table_is_caught(study: Study, archive: Archive, name: str) ->
     folder = archive.step_folder(SCORING)
     (folder / name).unlink()
     archive.write_catalog()
-    with pytest.raises(Exception, match=name):
+    with pytest.raises(GatepostError, match=name):
         study.replay(archive)
 
 

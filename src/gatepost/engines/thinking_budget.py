@@ -110,12 +110,13 @@ class Transcript:
         self._budget.is_closed, self.is_used_up = True, False
         return replace(self.chunk(forward_input_lengths), injected=True)
 
-    def completion(self, text: str) -> Completion:
-        """The end of the row, as it is now."""
+    def completion(self, decode: Callable[[Sequence[int]], str]) -> Completion:
+        """The end of the row, as it is now. Its text leaves out the stop id that ended it: nobody said that."""
+        stopped = self.token_ids and self.token_ids[-1] in self.request.sampling.stop_ids
         return Completion(
             self.request.request_id,
             self.finish_reason,
-            text,
+            decode(self.token_ids[:-1] if stopped else self.token_ids),
             time.perf_counter() - self._started,
             self._stage_one_finish_reason,
             self._reprefilled_tokens,
@@ -218,4 +219,4 @@ def complete(
         if force_close and row.is_used_up:
             yield row.close_by_force(take_lengths())
             sampled = force_close.second_stage(row.token_ids)
-    yield row.completion(decode(row.token_ids))
+    yield row.completion(decode)

@@ -121,7 +121,7 @@ class VLLMEngine:
             yield row.close_by_force(None)
             rows[self._second_stage(row)] = row
         elif row.finish_reason is not None:
-            yield row.completion(core.tokenizer.decode(row.token_ids))
+            yield row.completion(core.tokenizer.decode)
 
     def _first_stage(self, request: Request) -> str:
         # The engine's budget does not count the close. It does count ids of the prompt that follow the open marker.
