@@ -61,7 +61,7 @@ def test_an_answer_can_run_on() -> None:
 
 
 def test_an_end_of_sequence_can_come_inside_thinking() -> None:
-    row = _sample({"think_text": " wait", "think_tokens": [9, 9]})
+    row = _sample({"think_text": " wait<|endoftext|>", "think_tokens": [9, 9]})
     assert row.completion.text == " wait"
     assert row.completion.finish_reason == "stop"
 
