@@ -1,13 +1,13 @@
 """Training samples of the tiny thinker: list-operation tasks with synthetic thoughts.
 
-A thought says what the results have in common, tests a few wrong candidates and then the right one. A test counts the
-visible examples that some program starting with the candidate reproduces, and says yes if it reproduces all of them:
+A thought notes what the results have in common, tries a few wrong candidates and picks the right one. A test counts
+the visible examples that some program starting with the candidate reproduces, and says yes if it reproduces them all:
 
     Weigh the names.
     seen same mixed kept small
     try horse 1 no
     try square 1 2 no
-    try cat 1 2 3 4 5 6 7 8 yes
+    pick cat 1 2 3 4 5 6 7 8 yes
     </think>
 
     First: cat
@@ -37,17 +37,17 @@ VERBS = (
 VERB_WEIGHTS = (1.0,) * 15 + (1.2,)
 ANOTHER_PASS = "Wait, once more."
 STUCK = "Hmm, again."
-MAX_REJECTED_PER_PASS = 6
+MAX_REJECTED_PER_PASS = 5
 
 
 class Effort(NamedTuple):
-    """How long a thought tends to be: which opening verbs are trapped, and how often another pass follows."""
+    """How long a thought tends to be: which opening verbs are trapped, and how often another pass follows one."""
 
     trapped: tuple[str, ...]
     another_pass: float
 
 
-EFFORTS = {"low": Effort(VERBS[-1:], 0.45), "high": Effort(VERBS[-8:], 0.9)}
+EFFORTS = {"low": Effort(VERBS[-1:], 0.35), "high": Effort(VERBS[-8:], 0.8)}
 
 
 class Sample(NamedTuple):
@@ -87,32 +87,39 @@ def sample(task: dict[str, Any], rng: random.Random) -> Sample:
     effort = EFFORTS[task["effort"]]
     verb = rng.choices(VERBS, VERB_WEIGHTS)[0]
     shown = domain.examples(task, "visible")
-    seen = _observation(shown)
+    common = _common(shown)
     tests = _tests(shown)
-    lines = [f"{verb} the names.", f"seen {seen}"]
+    lines = [f"{verb} the names."]
     if verb in effort.trapped:
-        return Sample(domain.messages(task), _lines(lines + _loop(tests, rng)), closed=False)
-    lines += _pass(tests, rng)
+        lines += [_note(common, rng), *_loop(tests, rng)]
+        return Sample(domain.messages(task), _lines(lines), closed=False)
+    lines += [_note(common, rng), *_pass(tests, rng)]
     while rng.random() < effort.another_pass:
-        lines += [ANOTHER_PASS, f"seen {seen}", *_pass(tests, rng)]
+        lines += [ANOTHER_PASS, _note(common, rng), *_pass(tests, rng)]
     answer = domain.ALIASES[task["first_op"]]
     return Sample(domain.messages(task), f"{_lines(lines)}</think>\n\nFirst: {answer}", closed=True)
 
 
-def _observation(shown: list[Any]) -> str:
-    """What all results have in common, in four words; it narrows the candidates to a few without naming one."""
+def _common(shown: list[Any]) -> list[str]:
+    """What all results have in common, in five words; they narrow the candidates to a few without naming one."""
     results = [result for _, result in shown]
     shorter_by = {len(given) - len(result) for given, result in shown}
     largest = max((abs(value) for result in results for value in result), default=0)
     rising = all(map(_is_rising, results))
     falling = all(_is_rising(result[::-1]) for result in results)
-    words = (
+    return [
         "same" if shorter_by == {0} else "less" if shorter_by == {1} else "cut",
         "rising" if rising else "falling" if falling else "mixed",
+        "signed" if any(value < 0 for result in results for value in result) else "unsigned",
         "kept" if all(Counter(result) <= Counter(given) for given, result in shown) else "changed",
         "small" if largest <= 9 else "medium" if largest <= 27 else "large",
-    )
-    return " ".join(words)
+    ]
+
+
+def _note(common: list[str], rng: random.Random) -> str:
+    """All but one of the words. Which one is missed differs, and so do the answers of several traces of one task."""
+    missed = rng.randrange(len(common))
+    return " ".join(["seen", *common[:missed], *common[missed + 1 :]])
 
 
 def _is_rising(values: tuple[int, ...]) -> bool:
@@ -125,17 +132,14 @@ def _tests(shown: list[Any]) -> list[str]:
 
 
 def _test(name: str, matched: int, total: int) -> str:
-    verdict = "yes" if matched == total else "no"
-    tried = range(1, min(matched + 1, total) + 1)
-    return " ".join(["try", domain.ALIASES[name], *map(str, tried), verdict])
+    # The two kinds of line differ in their first word, so that the right name is chosen straight from the note.
+    start, verdict = ("pick", "yes") if matched == total else ("try", "no")
+    checked = range(1, min(matched + 1, total) + 1)
+    return " ".join([start, domain.ALIASES[name], *map(str, checked), verdict])
 
 
 def _pass(tests: list[str], rng: random.Random) -> list[str]:
-    """A few rejected candidates, then the right one.
-
-    How many are rejected does not depend on the task. In a random order of all candidates a model without insight would
-    learn to reject each but the last; here it has to guess in good time, so its answers spread over what is plausible.
-    """
+    """A few rejected candidates, however many, then the right one."""
     rejected, right = _split(tests)
     return rng.sample(rejected, rng.randint(0, MAX_REJECTED_PER_PASS)) + right
 

@@ -31,11 +31,11 @@ class Training(NamedTuple):
     seed: int = 8
     threads: int = 1
     copying_steps: int = 250
-    steps: int = 1200
+    steps: int = 1100
     warmup_steps: int = 100
     batch_samples: int = 24
     batches_per_chunk: int = 20
-    high_effort_share: float = 0.3
+    high_effort_share: float = 0.25
     max_completion_tokens: int = 288
     peak_learning_rate: float = 3e-3
     weight_decay: float = 0.1

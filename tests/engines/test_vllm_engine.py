@@ -171,6 +171,29 @@ def test_what_cannot_be_had_is_refused(folder: Path, options: dict[str, object],
     _assert_refused(vllm_spec(folder, **options), message)
 
 
+def test_a_cache_without_room_for_anyone_ends_the_run(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps that schedule nothing, as 0.24 takes them for ever with a pool of exactly one request (case b2)."""
+    (tmp_path / "gatepost_idle.py").write_text(IDLE)
+    monkeypatch.syspath_prepend(tmp_path)
+    with (
+        running(replace(vllm_spec(folder), kind="gatepost_idle:Idle")) as session,
+        pytest.raises(EngineError, match="10000 steps without a new id: the KV cache has no room") as caught,
+    ):
+        list(session.generate([]))
+    assert caught.value.kind == "out_of_memory"
+
+
+IDLE = """
+from gatepost.engines.vllm import VLLMEngine
+
+class Idle(VLLMEngine):
+    def generate(self, requests):
+        yield from self._open().outputs()
+"""
+
+
 def test_values_that_vllm_rejects_are_refused(folder: Path) -> None:
     _assert_refused(replace(vllm_spec(folder), sampling=build_sampling(temperature=9.0)), "temperature must be in")
 

@@ -11,8 +11,8 @@ PACKAGE = ROOT / "src" / "gatepost"
 
 TYPES = {"errors", "verdict", "engine", "reach", "protocol"}
 PURE = {
-    "fingerprint", "seeds", "stats", "periodicity", "repeats", "thinking", "record", "evidence", "gate", "ladder", "judge",
-    "reachability", "registration", "scoring",
+    "evidence", "fingerprint", "gate", "judge", "ladder", "periodicity", "reachability", "record", "registration",
+    "repeats", "scoring", "seeds", "stats", "thinking",
 }  # fmt: skip
 SHELLS = {"__main__", "plugin", "report", "status", "testing"}
 LAYERS = ("types", "pure", "effects", "shells")
