@@ -15,6 +15,7 @@ from gatepost.engines.scripted import ScriptedEngine
 from gatepost.errors import EngineError, OrderError
 from gatepost.ladder import Step, audit
 from gatepost.probe import PreflightRefusedError, Probe
+from gatepost.replay import replay
 from gatepost.status import status_text
 from tests.archives import Project, create_project
 
@@ -141,13 +142,31 @@ def test_a_mistake_in_judging_never_costs_a_run(tmp_path: Path) -> None:
     integrity.verify(archive)
 
 
+def forget_gates(project: Project) -> None:
+    """Have the project's gates read anew, as another process would."""
+    for name in [name for name in sys.modules if name.startswith("gatepost_gate_") and str(project.root) in name]:
+        del sys.modules[name]
+
+
 def fresh(
     project: Project, archive: Archive, open_engine: Callable[[EngineSpec], ScriptedEngine] = ScriptedEngine
 ) -> Probe:
-    """A probe with the gates read anew, as another process would."""
-    for name in [name for name in sys.modules if name.startswith("gatepost_gate_") and str(project.root) in name]:
-        del sys.modules[name]
+    """A probe with the gates read anew."""
+    forget_gates(project)
     return Probe(archive, project.gates, project.studies, open_engine)
+
+
+def test_a_changed_comment_in_gate_code_voids_no_receipt(tmp_path: Path) -> None:
+    project = create_project(tmp_path)
+    archive = project.freeze()
+    project.run(archive)
+    gates = project.root / "gates" / "toy.py"
+    gates.write_text("# A remark.\n" + gates.read_text().replace('"""Gates of the toy study."""', '"""Toy gates."""'))
+    forget_gates(project)
+    assert replay(archive.root, gates=project.gates, studies=project.studies).faithful
+    gates.write_text(gates.read_text().replace(">=", "<="))
+    forget_gates(project)
+    assert not replay(archive.root, gates=project.gates, studies=project.studies).faithful, "a changed meaning does"
 
 
 def test_a_refusal_before_generation_samples_nothing_and_stays_open(tmp_path: Path) -> None:
