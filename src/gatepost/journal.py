@@ -11,6 +11,8 @@ from gatepost.verdict import JSON
 
 Clock = Callable[[], datetime]
 
+TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+
 
 def utc_now() -> datetime:
     """The clock of live runs; tests pass their own."""
@@ -33,6 +35,11 @@ class Event:
         """Where it is stored, relative to the archive."""
         return f"log/{self.sequence:04}.json"
 
+    @property
+    def attempt_folder(self) -> str | None:
+        """Where the attempt that it is about keeps its files until it finishes, relative to the archive."""
+        return None if self.attempt is None else f"attempts/{self.attempt:04}-{self.step}"
+
     def __str__(self) -> str:
         attempt = "" if self.attempt is None else f" (attempt {self.attempt})"
         return f"{self.at}  {self.event:<9} {self.step or ''}{attempt} {self.detail}".rstrip()
@@ -52,13 +59,12 @@ class Journal:
             path = self.folder / name
             if name != f"{number:04}.json":
                 raise IntegrityError(f"{path}: expected {number:04}.json; the history has a gap or a stranger in it")
-            data = jsonfile.read_bytes(path)
-            document = jsonfile.loads_canonical(data, source=str(path))
+            document, digest = jsonfile.read_frozen(path)
             schema.validate(document, kind="event", source=str(path))
             for field, expected in (("sequence", number), ("previous", previous), ("protocol", self.protocol)):
                 if document[field] != expected:
                     raise IntegrityError(f"{path}: field {field} is {document[field]!r}, expected {expected!r}")
-            previous = jsonfile.digest(data)
+            previous = digest
             events.append(Event(**{key: document[key] for key in Event.__dataclass_fields__}))
         return events
 
@@ -71,7 +77,7 @@ class Journal:
         previous = jsonfile.digest(jsonfile.read_bytes(self.folder / f"{number - 1:04}.json")) if events else None
         fields: dict[str, JSON] = {
             "sequence": number,
-            "at": at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "at": at.astimezone(UTC).strftime(TIME_FORMAT),
             "event": event,
             "step": step,
             "attempt": attempt,

@@ -13,7 +13,7 @@ import os
 import secrets
 import stat
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 import rfc8785
 
@@ -23,6 +23,9 @@ from gatepost.verdict import JSON
 MAX_INTEGER = 2**53
 MAX_DEPTH = 200
 """Deeper documents are refused, so that no reader of a canonical file runs out of stack."""
+
+MAX_RECORD_BYTES = 64 * 2**20
+"""A longer JSON record is refused, so that a file of nothing but holes cannot take all memory."""
 
 
 def loads(data: bytes, *, source: str) -> JSON:
@@ -110,8 +113,28 @@ def loads_canonical(data: bytes, *, source: str) -> JSON:
     return document
 
 
-def read_bytes(path: Path) -> bytes:
-    """Read a regular file through a descriptor that cannot be a link, a device or a pipe."""
+def same(first: JSON, second: JSON) -> bool:
+    """Whether two documents are stored as the same bytes. (For Python ``True == 1 == 1.0``; for a reader not.)"""
+    return canonical(first) == canonical(second)
+
+
+def read_bytes(path: Path, *, at_most: int | None = None) -> bytes:
+    """Read a regular file whole. Raises ``DataError`` for one that is longer than ``at_most`` bytes."""
+    with _open_regular(path) as stream:
+        size_bytes = os.fstat(stream.fileno()).st_size
+        if at_most is not None and size_bytes > at_most:
+            raise DataError(f"{path}: is {size_bytes} bytes long, expected at most {at_most}")
+        return stream.read()
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a regular file as hex digits, however long the file is."""
+    with _open_regular(path) as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _open_regular(path: Path) -> BinaryIO:
+    """Open a file through a descriptor that cannot be a link, a device or a pipe."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -122,8 +145,7 @@ def read_bytes(path: Path) -> bytes:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise IntegrityError(f"{path}: is not a regular file")
-    with os.fdopen(descriptor, "rb") as stream:
-        return stream.read()
+    return os.fdopen(descriptor, "rb")
 
 
 def entries(folder: Path) -> list[Path]:
@@ -138,12 +160,18 @@ def entries(folder: Path) -> list[Path]:
 
 def read(path: Path) -> JSON:
     """Read any JSON file strictly."""
-    return loads(read_bytes(path), source=str(path))
+    return loads(read_bytes(path, at_most=MAX_RECORD_BYTES), source=str(path))
 
 
 def read_canonical(path: Path) -> JSON:
     """Read a JSON file that gatepost froze."""
-    return loads_canonical(read_bytes(path), source=str(path))
+    return read_frozen(path)[0]
+
+
+def read_frozen(path: Path) -> tuple[JSON, str]:
+    """The same, together with the digest by which other records name it."""
+    data = read_bytes(path, at_most=MAX_RECORD_BYTES)
+    return loads_canonical(data, source=str(path)), digest(data)
 
 
 def write_new(path: Path, data: bytes) -> None:

@@ -13,7 +13,8 @@ GateOf = Callable[[GateEntry], Gate]
 def judge(record: Record, gate_of: GateOf, *, before_generation: bool = False) -> Judgement:
     """Judge a record by every gate of its stage, or only by those that can judge before generation.
 
-    Gates run in name order over a view that holds only the channels each declared.
+    Gates run in name order over a view that holds only the channels each declared. Raises ``UserCodeError`` for the
+    first that raises, or yields anything but checks.
     """
     plan = record.plan
     verdicts = []

@@ -16,7 +16,8 @@ def registered_reach(
     Args:
         split_sizes: tasks per split.
 
-    Raises ``RegistrationError`` for a gate that judges samples by thresholds and cannot say what reaches them.
+    Raises ``RegistrationError`` for a gate that judges samples by thresholds and cannot say what reaches them, and
+    ``UserCodeError`` for one that fails at saying it.
     """
     for stage in protocol.stages:
         judged = protocol.sampling_stages(stage)
@@ -33,7 +34,7 @@ def registered_reach(
                     f"stage {stage.name}: gate {gate.name} judges samples by {', '.join(gate.thresholds)} "
                     "but declares no reach, so nobody can tell whether it could pass or fail"
                 )
-            for reach in gate.reach(size, **entry.thresholds):
+            for reach in gate.reaches(size, entry.thresholds, where=f"for stage {stage.name}"):
                 yield RegisteredReach(stage.name, gate.name, size, reach)
 
 

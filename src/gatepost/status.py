@@ -15,7 +15,7 @@ from gatepost.sampling import count_ids
 def plan_text(plan: FrozenPlan, gates: Gates) -> str:
     """The stages of a plan with their sample sizes and largest cost, and what it takes to meet each threshold."""
     protocol = plan.protocol
-    sizes = {split: plan.bound[path].count(b"\n") for split, path in protocol.splits.items()}
+    sizes = {split: len(plan.bound[path].splitlines()) for split, path in protocol.splits.items()}
     lines = [f"{protocol.id}: {protocol.document['preregistration']['question']}", f"protocol: {protocol.digest}", ""]
     lines += ["stage            scope     tasks  samples  tokens at most"]
     for stage in protocol.stages:

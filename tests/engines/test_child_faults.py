@@ -141,6 +141,38 @@ with ChildSession(build_spec(options={"rules": [{"think_tokens": None, "stop": F
 """
 
 
+HANGING_PARENT = """
+from gatepost.engines.child import ChildSession
+from gatepost.testing import build_request, build_spec
+
+with ChildSession(build_spec(options={"rules": [{"fault": "hang"}]})) as session:
+    (prompt,) = session.render({"t": [{"role": "user", "content": "reverse"}]})
+    print(session.pid, flush=True)
+    list(session.generate([build_request(prompt, session.facts())]))
+"""
+
+
+def test_a_child_that_hangs_goes_with_its_parent() -> None:
+    parent = subprocess.Popen([sys.executable, "-c", HANGING_PARENT], stdout=subprocess.PIPE, env=_environment())
+    with parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        time.sleep(0.5)
+        os.killpg(pid, 0)
+        parent.kill()
+    _wait_until_gone(pid)
+
+
+def test_a_child_that_hangs_goes_after_the_pipe_is_closed() -> None:
+    """As where no kernel ends it with its parent."""
+    code = "import time; from gatepost.engines import serve as s; s.ORPHAN_SECONDS = 0; s.end_with_parent()"
+    command = [sys.executable, "-c", f"{code}; time.sleep(60)"]
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, env=_environment(), start_new_session=True)
+    assert child.stdin is not None
+    child.stdin.close()
+    assert child.wait(10) == -signal.SIGKILL
+
+
 def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 

@@ -16,11 +16,37 @@ def test_a_protocol_of_something_else_is_left_alone(pytester: pytest.Pytester, r
 def test_no_code_in_an_archive_is_run(project: Project, run: Run) -> None:
     """The archive of somebody else is data."""
     archive = project.freeze()
-    for name in ("conftest.py", "test_evil.py", "bound/conftest.py", "bound/test_evil.py"):
+    for name in ("test_evil.py", "bound/test_evil.py"):
         (archive.root / name).write_text("raise SystemExit('this ran')")
     result = run("receipts")
     result.assert_outcomes(failed=2)
-    result.stdout.fnmatch_lines(["*conftest.py: is not part of an archive"])
+    result.stdout.fnmatch_lines(["*test_evil.py: is not part of an archive"])
+    result.stdout.no_fnmatch_line("*this ran*")
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [
+        ("conftest.py", "receipts"),
+        ("conftest.py", "receipts/test-toy"),
+        ("conftest.py", "receipts/test-toy/protocol.json::integrity"),
+        ("conftest.py", "receipts/test-toy/bound"),
+        ("bound/conftest.py", "receipts/test-toy/bound/first.jsonl"),
+        ("test_more/conftest.py", "receipts/test-toy"),
+        ("pytest.ini", "receipts/test-toy"),
+        ("pyproject.toml", "receipts/test-toy"),
+    ],
+)
+def test_what_pytest_would_run_before_it_collects_is_refused(
+    project: Project, pytester: pytest.Pytester, name: str, argument: str
+) -> None:
+    """pytest runs the conftest.py of what it is given, and of folders in there whose names start with test."""
+    path = project.freeze("test-toy").root / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("print('this ran')\n" if path.suffix == ".py" else "")
+    result = pytester.runpytest_subprocess(argument)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: *test-toy/{name}: is not part of an archive*"])
     result.stdout.no_fnmatch_line("*this ran*")
 
 

@@ -1,15 +1,22 @@
 """The child process: ``python -m gatepost.engines.serve`` hosts one engine for one parent.
 
 The packages are listed before the engine's module is imported. The first exception becomes one ``failure`` message and
-ends the child, and so does the parent closing its end: an engine never outlives the step that started it.
+ends the child, and so does the parent closing its end: an engine never outlives the step that started it, whatever it
+is doing then.
 """
 
 import contextlib
+import ctypes
 import errno
 import importlib
 import importlib.util
+import os
 import platform
+import select
+import signal
 import sys
+import threading
+import time
 import traceback
 from collections.abc import Iterator
 from dataclasses import replace
@@ -35,6 +42,11 @@ from gatepost.errors import EngineError, GatepostError
 
 MAX_MESSAGE_CHARACTERS = 4000
 """Of an exception's text in a failure; some libraries put whole tensors into it."""
+
+ORPHAN_SECONDS = 10.0
+"""How long an engine may take to close once its parent closed the pipe, before its process group is killed."""
+
+_PR_SET_PDEATHSIG = 1
 
 _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory", "not enough memory")
 
@@ -131,8 +143,27 @@ def _is_out_of_memory(error: Exception) -> bool:
     return isinstance(error, RuntimeError) and any(phrase in text for phrase in _OUT_OF_MEMORY)
 
 
+def end_with_parent() -> None:
+    """Have this process end after its parent, also while the engine hangs and no command is read.
+
+    The kernel of Linux is asked to see to it. Elsewhere, and where the parent was gone before that, a thread does.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    threading.Thread(target=_end_after_hangup, args=(os.dup(0),), daemon=True).start()
+
+
+def _end_after_hangup(commands: int) -> None:
+    poll = select.poll()
+    poll.register(commands, 0)  # no event but the hang-up, which comes whatever is still unread
+    poll.poll()
+    time.sleep(ORPHAN_SECONDS)
+    os.killpg(0, signal.SIGKILL)
+
+
 def main() -> None:
     """Serve until told to close, until the parent is gone, or until the first exception."""
+    end_with_parent()
     channel, server = Channel.claim_standard_streams(), Server()
     try:
         for command in channel.commands():

@@ -7,6 +7,7 @@ used (see ``gatepost.plugin.archives``), and an engine only in a live run.
 
 from gatepost.plugin.collect import pytest_collect_directory, pytest_collect_file
 from gatepost.plugin.fixtures import archive, engine_session, probe, protocol, receipt
+from gatepost.plugin.foreign_code import pytest_load_initial_conftests
 from gatepost.plugin.live import pytest_collection_modifyitems, pytest_xdist_node_collection_finished
 from gatepost.plugin.options import pytest_addhooks, pytest_addoption, pytest_configure
 from gatepost.plugin.terminal import pytest_terminal_summary
@@ -22,6 +23,7 @@ __all__ = [
     "pytest_collect_file",
     "pytest_collection_modifyitems",
     "pytest_configure",
+    "pytest_load_initial_conftests",
     "pytest_terminal_summary",
     "pytest_xdist_node_collection_finished",
     "receipt",

@@ -1,0 +1,36 @@
+"""An archive is data, often somebody else's: pytest must not run code that lies in one.
+
+Collection never looks into an archive for code (see ``gatepost.plugin.collect``). But pytest reads a configuration and
+runs a ``conftest.py`` before it collects anything, so what could be either is refused before that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+from gatepost.plugin.collect import is_archive
+
+CONFIGURATIONS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # pytest loads them in a wrapper, so only a wrapper comes before
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None]:
+    """Refuse a run that is about an archive with code in it."""
+    for folder in _archives_near(early_config):
+        for path in (*(folder / name for name in CONFIGURATIONS), *sorted(folder.rglob("conftest.py"))):
+            if path.exists() or path.is_symlink():
+                raise pytest.UsageError(f"{path}: is not part of an archive, and pytest would run it: remove it first")
+    return (yield)
+
+
+def _archives_near(config: pytest.Config) -> Iterator[Path]:
+    """The archives above, at and right below what was named: from these, pytest takes what it loads early."""
+    start = config.invocation_params.dir
+    named = config.known_args_namespace.file_or_dir or config.getini("testpaths")
+    for argument in named or ["."]:
+        path = start / argument.partition("::")[0]
+        below = sorted(path.iterdir()) if path.is_dir() else []
+        yield from filter(is_archive, (path, *path.parents, *below))
