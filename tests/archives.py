@@ -262,8 +262,9 @@ def create_project(root: Path) -> Project:
     (study / "domain.py").write_text(DOMAIN)
     for split in ("first", "second"):
         animals = ("cat", "dog", "cat", "dog")
-        lines = (f'{{"task_id":"{split}-{index}","animal":"{animal}"}}' for index, animal in enumerate(animals))
-        (study / f"{split}.jsonl").write_text("\n".join(lines) + "\n")
+        for index, animal in enumerate(animals):
+            with (study / f"{split}.jsonl").open("a") as file:
+                file.write(f'{{"task_id":"{split}-{index}","animal":"{animal}","place":"{split} {index}"}}\n')
     return Project(root)
 
 

@@ -20,11 +20,11 @@ from tokenizer import THINK_CLOSE
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 HERE = Path(__file__).resolve().parent
-CAPS = (32, 40, 48, 56, 64, 80, 96, 128, 192)
+CAPS = (40, 72, 160)
 TRACES_PER_TASK = 3
 ANSWER_TOKENS = 16
 MIN_THINKING_TOKENS = 16
-TEMPERATURE, TOP_P, TOP_K = 0.6, 0.95, 20
+TOP_P, TOP_K = 0.95, 20
 TAIL_TOKENS, MAX_PERIOD_TOKENS = 64, 32
 
 
@@ -46,7 +46,8 @@ class Trace(NamedTuple):
 class Thinker:
     """The model, its tokenizer and a seeded sampler."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, temperature: float, seed: int) -> None:
+        self.temperature = temperature
         self.tokenizer = AutoTokenizer.from_pretrained(folder)
         self.model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16).eval()
         self.close_id = self.tokenizer.get_vocab()[THINK_CLOSE]
@@ -62,7 +63,7 @@ class Thinker:
         while len(ids) < (close_step + ANSWER_TOKENS if close_step else max(CAPS)):
             output = self.model(input_ids=torch.tensor([step]), past_key_values=cache, use_cache=True)
             cache = output.past_key_values
-            ids.append(sampled(output.logits[0, -1].float(), self.random))
+            ids.append(sampled(output.logits[0, -1].float() / self.temperature, self.random))
             step = ids[-1:]
             if ids[-1] == self.model.config.eos_token_id:
                 break
@@ -74,8 +75,8 @@ class Thinker:
 
 
 def sampled(logits: torch.Tensor, random: torch.Generator) -> int:
-    """Draw one id from logits (vocabulary,) under temperature, then top-k, then top-p."""
-    top, ids = torch.topk(logits / TEMPERATURE, TOP_K)
+    """Draw one id from tempered logits (vocabulary,), restricted to top-k, then to top-p."""
+    top, ids = torch.topk(logits, TOP_K)
     probabilities = torch.softmax(top, -1)
     before = probabilities.cumsum(-1) - probabilities
     kept = probabilities.masked_fill(before >= TOP_P, 0)
@@ -117,12 +118,13 @@ def main() -> None:
     """Print one JSON object per task file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=HERE, help="the model folder")
+    parser.add_argument("--temperature", type=float, default=0.6)
     parser.add_argument("--seed", type=int, default=11)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     for name in ("selection", "confirmation", "confirmation_high_effort"):
         tasks = [json.loads(line) for line in (STUDY / "tasks" / f"{name}.jsonl").read_text("utf-8").splitlines()]
-        thinker = Thinker(arguments.folder, arguments.seed)
+        thinker = Thinker(arguments.folder, arguments.temperature, arguments.seed)
         started = time.monotonic()
         traces = [thinker.trace(task) for task in tasks for _ in range(TRACES_PER_TASK)]
         speed = sum(len(trace.ids) for trace in traces) / (time.monotonic() - started)

@@ -1,6 +1,7 @@
 """The command line: freeze, plan, status, replay, import. Live steps run under pytest."""
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,7 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     replay = _add(commands, "replay", _replay, "recompute every verdict from the evidence and compare")
     replay.add_argument("archive", type=Path)
     replay.add_argument("--json", action="store_true", help="every recomputed check, as JSON")
-    replay.add_argument("--root", help="catalog root that was noted elsewhere, such as in a paper")
+    replay.add_argument("--root", type=_root, help="catalog root that was noted elsewhere, for exactly one archive")
 
     import_ = _add(commands, "import", _import, "turn a published run into an archive that replays")
     import_.add_argument("source", type=Path, help="folder of the published experiment")
@@ -51,9 +52,26 @@ def _add(
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
     parser.set_defaults(command=command)
     if name in ("freeze", "plan", "replay", "status"):
-        parser.add_argument("--gates", type=Path, action="append", default=[], help="folder with gates of your own")
-        parser.add_argument("--studies", type=Path, action="append", default=[], help="folder with your task domains")
+        parser.add_argument("--gates", type=_folder, action="append", default=[], help="folder with gates of your own")
+        parser.add_argument(
+            "--studies", type=_folder, action="append", default=[], help="folder with your task domains"
+        )
     return parser
+
+
+def _folder(text: str) -> Path:
+    folder = Path(text)
+    if not folder.is_dir():
+        raise argparse.ArgumentTypeError(f"{folder} is not a folder")
+    return folder
+
+
+def _root(text: str) -> str:
+    """A catalog root with the name of its hash, which people may leave out."""
+    digits = text.removeprefix("sha256:")
+    if not re.fullmatch("[0-9a-f]{64}", digits):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a catalog root, expected 64 hex digits")
+    return f"sha256:{digits}"
 
 
 def _freeze(options: argparse.Namespace) -> int:
@@ -97,7 +115,10 @@ def _replay(options: argparse.Namespace) -> int:
     from gatepost.report import replay_text
 
     gates, faithful = Gates(_gates(options)), True
-    for root in find_archives(options.archive):
+    roots = find_archives(options.archive)
+    if options.root and len(roots) > 1:
+        raise GatepostError(f"--root: {options.archive} holds {len(roots)} archives, expected exactly one")
+    for root in roots:
         result = replay(root, gates=gates, studies=_studies(options), expected_root=options.root)
         print(json.dumps(result.to_json(), indent=1, ensure_ascii=False) if options.json else replay_text(result))
         faithful &= result.faithful

@@ -15,7 +15,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -132,7 +132,7 @@ class Archive:
         """Folders of attempts that did not finish."""
         return jsonfile.entries(self.root / "attempts")
 
-    def open_attempts(self, events: list[Event] | None = None) -> list[Event]:
+    def open_attempts(self, events: Sequence[Event] | None = None) -> list[Event]:
         """Attempts that were started and never closed: running now, or interrupted without a word."""
         events = self.journal.read() if events is None else events
         closed = {event.attempt for event in events if event.event in CLOSING_EVENTS}

@@ -38,7 +38,7 @@ class EngineError(GatepostError):
 
 
 class UserCodeError(GatepostError):
-    """A gate or a task domain raised, or gave something of another type than it promises; its own error is the cause."""
+    """A gate or a task domain raised, or gave something of another type than it promises; ``__cause__`` says more."""
 
 
 class MissingExtraError(GatepostError):

@@ -1,12 +1,12 @@
 """From a draft that people write (TOML) to a frozen protocol (RFC 8785 bytes) in a new archive."""
 
+import contextlib
 import hashlib
-import math
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 
 from gatepost import jsonfile, registration, schema
 from gatepost.engines.model_folder import Source
@@ -18,6 +18,8 @@ from gatepost.roots import refuse_forbidden, starts_near
 from gatepost.studyfiles import TaskDocument, load_domain, scoring_domain
 from gatepost.taskfile import read_tasks
 from gatepost.verdict import JSON
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -38,21 +40,8 @@ def plan(draft: Path, *, gates: Gates, studies: Iterable[Path]) -> FrozenPlan:
     Raises ``RegistrationError`` or ``DataError`` naming the draft, the field, what was found and what was expected.
     """
     source = str(draft)
-    document = _read_toml(draft)
     bound = _Bound(draft.parent)
-    document = {"schema": "gatepost/protocol/1", **document}
-    try:
-        document["model"] = _model(document["model"], draft)
-        document["stages"] = [_stage(stage) for stage in document["stages"]]
-        document["rungs"] = [{"engine": {}, **rung} for rung in document["rungs"]]
-        document["splits"] = bound.add_all(document["splits"], role="split")
-        document["parents"] = bound.add_all(document.get("parents", {}), role="parent")
-        for extra in document.pop("bound", []):
-            bound.add(extra["path"], role=extra["role"])
-        document["bound"] = bound.entries
-    except (KeyError, TypeError, AttributeError) as error:
-        raise RegistrationError(f"{source}: {_shape_problem(error)}") from None
-    data = jsonfile.canonical(document, source=source)
+    data = jsonfile.canonical(_resolved(_read_toml(draft), draft, bound), source=source)
     document = jsonfile.loads(data, source=source)
     schema.validate(document, kind="protocol", source=source)
     protocol = Protocol.from_json(document, digest=jsonfile.digest(data))
@@ -60,6 +49,7 @@ def plan(draft: Path, *, gates: Gates, studies: Iterable[Path]) -> FrozenPlan:
     ids = {name: [task["task_id"] for task in split] for name, split in tasks.items()}
     try:
         registration.check(protocol, lambda entry: gates.of(entry, where=f"gate {entry.name}"), ids)
+        registration.check_tasks(protocol, {name: _contents(split) for name, split in tasks.items()})
         folders = [*studies, draft.resolve().parent.parent]
         domain = load_domain(protocol.study, protocol.domain_version, folders, where="draft")
         if any(stage.scores for stage in protocol.stages):
@@ -70,6 +60,51 @@ def plan(draft: Path, *, gates: Gates, studies: Iterable[Path]) -> FrozenPlan:
     except RegistrationError as error:
         raise RegistrationError(f"{source}: {error}") from None
     return FrozenPlan(protocol, data, bound.files)
+
+
+def _contents(tasks: Iterable[TaskDocument]) -> dict[str, bytes]:
+    """Task id -> the canonical bytes of all else in the task."""
+    rest = {task["task_id"]: {name: value for name, value in task.items() if name != "task_id"} for task in tasks}
+    return {task_id: jsonfile.canonical(document, source=f"task {task_id}") for task_id, document in rest.items()}
+
+
+def _resolved(written: Mapping[str, Any], draft: Path, bound: "_Bound") -> dict[str, JSON]:
+    """The protocol document that a draft means, the files that it names bound. Its schema is checked after."""
+    where = str(draft)
+    document = {"schema": "gatepost/protocol/1", **written}
+    document["model"] = _model(_expect(written.get("model"), dict, f"{where}: model"), draft)
+    document["stages"] = [_stage(stage, name) for name, stage in _tables(written.get("stages"), f"{where}: stages")]
+    document["rungs"] = [{"engine": {}, **rung} for _, rung in _tables(written.get("rungs"), f"{where}: rungs")]
+    document["splits"] = bound.add_all(written.get("splits"), role="split", where=f"{where}: splits")
+    document["parents"] = bound.add_all(written.get("parents", {}), role="parent", where=f"{where}: parents")
+    for name, extra in _tables(written.get("bound", []), f"{where}: bound"):
+        path, role = (_expect(extra.get(field), str, f"{name}.{field}") for field in ("path", "role"))
+        bound.add(path, role=role)
+    document["bound"] = bound.entries
+    return document
+
+
+_IN_WORDS = {dict: "a table", list: "a list", str: "a string", int: "an integer"}
+
+
+def _expect(value: object, kind: type[T], where: str) -> T:
+    """The value, which has to be of that kind. TOML has no null: ``None`` is a field that is not there."""
+    if value is None:
+        raise RegistrationError(f"{where} is missing, expected {_IN_WORDS[kind]}")
+    if not isinstance(value, kind):
+        raise RegistrationError(f"{where} is {_shown(value)}, expected {_IN_WORDS[kind]}")
+    return value
+
+
+def _tables(value: object, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The tables of a list, each with its name."""
+    for index, item in enumerate(_expect(value, list, where)):
+        yield f"{where}[{index}]", _expect(item, dict, f"{where}[{index}]")
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 class _Bound:
@@ -98,42 +133,46 @@ class _Bound:
             self.entries.append({"path": name, "role": role, "sha256": sha256, "size_bytes": len(data)})
         return name
 
-    def add_all(self, table: Mapping[str, str], *, role: str) -> dict[str, JSON]:
+    def add_all(self, table: object, *, role: str, where: str) -> dict[str, JSON]:
         """Bind a table of name -> path."""
-        return {name: self.add(path, role=role) for name, path in table.items()}
+        paths = _expect(table, dict, where)
+        return {name: self.add(_expect(path, str, f"{where}.{name}"), role=role) for name, path in paths.items()}
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
     data = jsonfile.read_bytes(path)
     try:
         document = tomllib.loads(data.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        _refuse_odd_values(document, str(path))
+    except RecursionError:
+        raise DataError(f"{path}: nested too deeply") from None
+    except ValueError as error:  # an integer of thousands of digits is one, beside those of TOML and UTF-8
         raise DataError(f"{path}: not TOML: {error}") from None
-    _refuse_odd_values(document, str(path))
     return document
 
 
 def _refuse_odd_values(value: object, where: str) -> None:
-    """TOML has values that JSON has not: dates, nan and inf."""
+    """TOML has values that JSON has not, dates, nan and inf, and numbers that another reader would round."""
     if isinstance(value, dict):
         for key, item in value.items():
             _refuse_odd_values(item, f"{where}: {key}" if ":" not in where else f"{where}.{key}")
     elif isinstance(value, list):
         for index, item in enumerate(value):
             _refuse_odd_values(item, f"{where}[{index}]")
-    elif not isinstance(value, (str, int, float, bool)) or (isinstance(value, float) and not math.isfinite(value)):
+    elif isinstance(value, int | float):
+        if not abs(value) <= jsonfile.MAX_INTEGER:  # written so that nan is refused too
+            raise RegistrationError(f"{where} is {_shown(value)}, expected a finite number of at most 2^53")
+    elif not isinstance(value, str):
         raise RegistrationError(f"{where} is {value}, expected a string, a finite number, a boolean, a list or a table")
 
 
-def _stage(stage: Mapping[str, Any]) -> dict[str, JSON]:
+def _stage(stage: Mapping[str, Any], where: str) -> dict[str, JSON]:
     """TOML has no null: an optional field that is absent means none. Thresholds stand beside the version."""
-    gates = {
-        name: {
-            "version": entry["version"],
-            "thresholds": {key: value for key, value in entry.items() if key != "version"},
-        }
-        for name, entry in stage["gates"].items()
-    }
+    gates = {}
+    for name, value in _expect(stage.get("gates"), dict, f"{where}.gates").items():
+        thresholds = dict(_expect(value, dict, f"{where}.gates.{name}"))
+        version = _expect(thresholds.pop("version", None), int, f"{where}.gates.{name}.version")
+        gates[name] = {"version": version, "thresholds": thresholds}
     absent = dict.fromkeys(("arm", "max_tasks", "max_think_tokens", "base_seed", "scores"))
     return {**absent, **stage, "gates": gates}
 
@@ -143,13 +182,13 @@ def _model(model: Mapping[str, Any], draft: Path) -> dict[str, JSON]:
     pinned = {"path": None, **model, "files": {}}
     if pinned["path"] is None:
         return pinned
-    folder = find_model(pinned["path"], starts_near(draft))
+    folder = find_model(_expect(pinned["path"], str, f"{draft}: model.path"), starts_near(draft))
     pinned["files"] = Source(folder, folder, None, None).digests()
     found = tree_root(pinned["files"])
     for field in ("revision", "tokenizer_revision"):
-        if pinned[field] != found:
+        if pinned.get(field) != found:
             raise RegistrationError(
-                f"{draft}: model.{field} is {pinned[field]!r}, but the files in {folder} have the digest {found}: "
+                f"{draft}: model.{field} is {pinned.get(field)!r}, but the files in {folder} have the digest {found}: "
                 "the pin is dirty"
             )
     return pinned
@@ -160,13 +199,8 @@ def find_model(path: str, starts: Iterable[Path]) -> Path:
     tried = []
     for start in starts:
         folder = start / path
-        if folder.is_dir():
-            return folder
+        with contextlib.suppress(OSError):  # such as a name that is too long to be one
+            if folder.is_dir():
+                return folder
         tried.append(str(folder))
     raise DataError(f"model.path {path!r}: no such folder; tried {', '.join(tried[:4])}")
-
-
-def _shape_problem(error: Exception) -> str:
-    if isinstance(error, KeyError):
-        return f"field {error.args[0]!r} is missing"
-    return f"a table or list has the wrong shape: {error}"

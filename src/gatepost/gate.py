@@ -131,7 +131,8 @@ class Gate:
         Raises ``UserCodeError`` for a rule that raises, or yields anything but checks.
         """
         evidence = Evidence(record, sorted(self.reads), gate=self.name)
-        doing = f"judging {record.plan.where}"
+        stage, rung = record.plan.stage, record.plan.rung
+        doing = f"judging stage {stage.name}" if rung is None else f"judging stage {stage.name} at {rung.name}"
         with blamed(str(self), doing):
             checks = self.function(evidence, **thresholds)
         return Verdict(self.name, self.version, self.role, all_of(Check, checks, name=str(self), doing=doing))

@@ -1,82 +1,86 @@
 """Is the record whole? Every byte of an archive accounted for, before anything is judged."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from gatepost import jsonfile
-from gatepost.archive import FOLDERS, Archive
+from gatepost import history, jsonfile, layout, schema, tree
+from gatepost.archive import Archive
 from gatepost.errors import IntegrityError
 from gatepost.fingerprint import tree_root
+from gatepost.journal import Event
+from gatepost.tree import Tree
 from gatepost.verdict import JSON
-
-TOP_FILES = {"protocol.json", "selection.json", "catalog.json"}
 
 
 def verify(archive: Archive, *, expected_root: str | None = None) -> list[str]:
-    """Verify the tree against its catalog, its history, the bound files and the selection.
+    """Verify the tree against its catalog, its layout, the bound files, the selection and the history.
 
     Args:
         expected_root: catalog root noted elsewhere (a paper, a commit); shows a rollback, which nothing inside
-            the archive can.
+            the archive can. It pins every file, so that nothing may lie outside the catalog, as a run in progress
+            may leave it else.
 
     Returns notes on what is unfinished. Raises ``IntegrityError`` or ``DataError`` naming the first file at fault.
     """
-    for path in sorted(archive.root.iterdir()):
-        if path.name not in TOP_FILES and path.name not in FOLDERS and not _leftover(path.name):
-            raise IntegrityError(f"{path}: is not part of an archive")
-    catalog = archive.catalog()
-    notes = list(_verify_tree(archive, catalog))
+    found, catalog = tree.read(archive.root), archive.catalog()
+    listed = {entry["path"]: entry for entry in catalog["files"]}
+    _verify_listed(archive, catalog, listed, found)
     if expected_root is not None and catalog["root"] != expected_root:
         raise IntegrityError(
             f"{archive.root / 'catalog.json'}: root is {catalog['root']}, expected {expected_root}: "
             "the archive was rolled back, extended or rewritten since"
         )
-    bound = {entry.path for entry in archive.protocol.bound}
-    if strangers := [path.name for path in jsonfile.entries(archive.root / "bound") if path.name not in bound]:
-        raise IntegrityError(f"{archive.root / 'bound' / strangers[0]}: is not bound by the protocol")
-    for name in sorted(bound):
-        archive.verify_bound(name)
-    _verify_selection(archive, unfinished=bool(notes))
-    return notes
+    unsettled = archive.unsettled(listed) if expected_root is None else ()
+    for name in sorted(set(found.files) - set(listed)):
+        if expected_root is not None or not (name.startswith(unsettled) or layout.is_leftover(name)):
+            raise IntegrityError(f"{archive.root / name}: is not in catalog.json; it was added afterwards")
+    events = archive.journal.read()
+    history.verify_events(archive, events)
+    layout.verify(archive, events, found)
+    for entry in archive.protocol.bound:
+        archive.verify_bound(entry.path)
+    _verify_selection(archive, events, unfinished=bool(unsettled))
+    history.verify_receipts(archive, events)
+    return list(_notes(archive, found, unfinished=bool(unsettled)))
 
 
-def _verify_selection(archive: Archive, *, unfinished: bool) -> None:
-    path = archive.root / "selection.json"
-    expected = archive.expected_selection()
-    found = jsonfile.read_canonical(path) if path.exists() else None
-    if found != expected and not (found is None and unfinished):
-        raise IntegrityError(f"{path}: does not follow from the receipts; found {found}, expected {expected}")
-
-
-def _verify_tree(archive: Archive, catalog: dict[str, JSON]) -> Iterator[str]:
-    """Bytes first: a changed file is named for what it is before anything is read from it. Yields notes."""
+def _verify_listed(archive: Archive, catalog: JSON, listed: dict[str, JSON], found: Tree) -> None:
+    """Bytes first: a changed file is named for what it is before anything is read from it."""
     path = archive.root / "catalog.json"
-    listed = {entry["path"]: entry for entry in catalog["files"]}
     if len(listed) < len(catalog["files"]):
         raise IntegrityError(f"{path}: lists a file twice")
     root = tree_root({name: entry["sha256"] for name, entry in listed.items()})
     if root != catalog["root"]:
         raise IntegrityError(f"{path}: field root is {catalog['root']}, its own entries give {root}")
-    tree = archive.tree()
     for name, entry in sorted(listed.items()):
-        if name not in tree:
-            raise IntegrityError(f"{archive.root / name}: is missing, but {path.name} lists it")
-        sha256, size_bytes = tree[name]
-        if sha256 != entry["sha256"]:
-            raise IntegrityError(f"{archive.root / name}: SHA-256 is {sha256}, {path.name} lists {entry['sha256']}")
-        if size_bytes != entry["size_bytes"]:
-            raise IntegrityError(f"{path}: {name} is {size_bytes} bytes long, listed with {entry['size_bytes']}")
+        file = archive.root / name
+        if name not in found.files:
+            raise IntegrityError(f"{file}: is missing, but catalog.json lists it")
+        if found.files[name] != entry["size_bytes"]:
+            size_bytes = entry["size_bytes"]
+            raise IntegrityError(f"{file}: is {found.files[name]} bytes long, catalog.json lists {size_bytes}")
+        if (sha256 := jsonfile.sha256_of(file)) != entry["sha256"]:
+            raise IntegrityError(f"{file}: SHA-256 is {sha256}, catalog.json lists {entry['sha256']}")
     if catalog["protocol"] != archive.protocol.digest:
         raise IntegrityError(f"{path}: field protocol is {catalog['protocol']}, expected {archive.protocol.digest}")
-    unsettled = archive.unsettled(set(listed))
-    for name in sorted(set(tree) - set(listed)):
-        if not name.startswith(unsettled) and not _leftover(name.rpartition("/")[2]):
-            raise IntegrityError(f"{archive.root / name}: is not in {path.name}; it was added afterwards")
-    for event in archive.open_attempts():
+
+
+def _verify_selection(archive: Archive, events: Sequence[Event], *, unfinished: bool) -> None:
+    path = archive.root / "selection.json"
+    expected = archive.expected_selection()
+    found = jsonfile.read_canonical(path) if path.exists() else None
+    if found is not None:
+        schema.validate(found, kind="selection", source=str(path))
+    if not jsonfile.same(found, expected) and not (found is None and unfinished):
+        raise IntegrityError(f"{path}: does not follow from the receipts; found {found}, expected {expected}")
+    selections = sum(event.event == "selected" for event in events)
+    if selections != (0 if found is None else 1) and not unfinished:
+        raise IntegrityError(f"{path}: the history has {selections} selections, expected one if the file exists")
+
+
+def _notes(archive: Archive, found: Tree, *, unfinished: bool) -> Iterator[str]:
+    attempts = archive.open_attempts()
+    for event in attempts:
         yield f"attempt {event.attempt} at {event.step} was started at {event.at} and never closed"
-    if unsettled and not archive.open_attempts():
+    if unfinished and not attempts:
         yield "a run was cut off before it wrote the catalog; the next live run will"
-
-
-def _leftover(name: str) -> bool:
-    """A file that an interrupted write left: never read as anything, removed by the next live run."""
-    return name.startswith(jsonfile.TEMPORARY_PREFIX)
+    yield from (f"{name}: was left by an interrupted write" for name in sorted(filter(layout.is_leftover, found.files)))

@@ -6,14 +6,16 @@ these, and another reader of the same file then sees other data.
 """
 
 import contextlib
+import errno
 import hashlib
+import io
 import json
 import math
 import os
 import secrets
 import stat
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, NoReturn
 
 import rfc8785
 
@@ -133,14 +135,16 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _open_regular(path: Path) -> BinaryIO:
+def _open_regular(path: Path) -> io.BufferedReader:
     """Open a file through a descriptor that cannot be a link, a device or a pipe."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
         raise DataError(f"{path}: does not exist") from None
+    except ValueError:
+        raise DataError(f"{str(path)!r}: holds a NUL, which no path can") from None
     except OSError as error:
-        reason = "is a symbolic link" if path.is_symlink() else error.strerror
+        reason = "is a symbolic link" if error.errno == errno.ELOOP else error.strerror
         raise IntegrityError(f"{path}: {reason}, expected a regular file") from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)

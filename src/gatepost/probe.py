@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterable
-from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from gatepost.freeze import find_model
 from gatepost.gatefiles import Gates
 from gatepost.judge import judge
 from gatepost.ladder import Decision, Judgement, Step, audit
-from gatepost.protocol import Rung, Stage
+from gatepost.protocol import Protocol, Rung, Stage
 from gatepost.records import (
     analyse_tasks,
     choose_samples,
@@ -29,12 +28,18 @@ from gatepost.records import (
 )
 from gatepost.replay import require_faithful
 from gatepost.roots import refuse_forbidden, starts_near
-from gatepost.sampling import Progress, Stream, requests_of, sample
+from gatepost.sampling import Progress, Stream, first_line, render, requests_of, sample
 from gatepost.stepfiles import write_manifest, write_session
 from gatepost.studyfiles import Domain, load_domain, scoring_domain
 from gatepost.verdict import Outcome
 
 OpenEngine = Callable[[EngineSpec], Engine]
+
+TAKEN_OVER = ("preflight.json", "prompts.parquet", "rows.parquet", "text.parquet", "session.json")
+"""What an engine gave, in the order in which it is taken over: the session says that the rest is there, so it is last.
+
+All else in a step's folder is derived, and a mistake in deriving it is what the next attempt is to make good.
+"""
 
 
 class PreflightRefusedError(GatepostError):
@@ -85,16 +90,16 @@ class Probe:
     def _attempt(self, step: Step) -> Decision:
         protocol = self.archive.protocol
         number, folder = self.archive.begin(step)
+        limits: list[str] = []
         try:
             domain = load_domain(protocol.study, protocol.domain_version, self.studies, where=f"protocol {protocol.id}")
             stage = protocol.stage(step.stage)
-            if not self._resume(step, folder):
-                tables.write_tasks(folder, analyse_tasks(self.archive, stage, domain))
-                if stage.samples:
-                    self._sample(step, stage, number, folder, domain)
-                if stage.scores:
-                    self._score(step, folder, domain)
-            decision = self._receipt(step, stage, number, folder, domain)
+            tables.write_tasks(folder, analyse_tasks(self.archive, stage, domain))
+            if stage.samples and not self._resume(step, folder):
+                limits = self._sample(step, stage, number, folder, domain)
+            if stage.scores:
+                self._score(step, folder, domain)
+            decision = self._receipt(step, stage, number, folder, domain, limits)
         except PreflightRefusedError as refusal:
             self.archive.close("refused", step, number, str(refusal).replace("\n", ";"))
             raise
@@ -111,8 +116,8 @@ class Probe:
         """
         for earlier in self._earlier_attempts(step, folder):
             if (earlier / "session.json").exists():
-                for path in sorted(earlier.iterdir()):
-                    if path.suffix == ".parquet" or path.name in ("session.json", "preflight.json"):
+                for path in (earlier / name for name in TAKEN_OVER):
+                    if path.exists():
                         jsonfile.write_new(folder / path.name, jsonfile.read_bytes(path))
                 return True
         return False
@@ -137,26 +142,37 @@ class Probe:
                 raise IntegrityError(f"{path}: differs from the choices that are derived now; a choice is made once")
         tables.write_scores(folder / "scores.parquet", grade_choices(self.archive, step, scorer, choices))
 
-    def _sample(self, step: Step, stage: Stage, number: int, folder: Path, domain: Domain) -> None:
+    def _sample(self, step: Step, stage: Stage, number: int, folder: Path, domain: Domain) -> list[str]:
+        """Have an engine sample. Returns what went wrong once the last sample was there, which costs no run."""
         protocol = self.archive.protocol
         plan = sampling_plan(self.archive, step)
         rung = protocol.rungs[-1] if step.rung is None else protocol.rung(step.rung)
         tasks = {task["task_id"]: task for task in self.archive.tasks(stage.splits[0])}
+        limits: list[str] = []
         started = time.monotonic()
-        with closing(self.open_engine(engine_spec(self.archive, rung, domain.ANSWER_TEXTS))) as engine:
+        engine = self.open_engine(engine_spec(self.archive, rung, domain.ANSWER_TEXTS))
+        try:
             facts = engine.facts()
-            prompts = tuple(engine.render({name: domain.messages(tasks[name], stage.arm) for name in plan.task_ids}))
+            _require_recordable(protocol, step, facts)
+            prompts = render(engine, {name: domain.messages(tasks[name], stage.arm) for name in plan.task_ids})
             tables.write_prompts(folder / "prompts.parquet", prompts)
             self._preflight(step, number, folder, facts)
             requests = requests_of(plan, prompts)
             with Stream(folder / "stream.jsonl", keeps_text=stage.text != "withheld") as stream:
-                rows, text = sample(engine, requests, stream, self.progress)
-            facts = engine.facts()
-        tables.write_rows(folder / "rows.parquet", rows)
-        if stage.text != "withheld":
-            tables.write_text(folder / "text.parquet", text)
-        write_session(folder, protocol, step, facts, round(time.monotonic() - started, 3))
-        (folder / "stream.jsonl").unlink()
+                rows, text = sample(engine, requests, stream, self.progress, limits)
+            tables.write_rows(folder / "rows.parquet", rows)
+            if stage.text != "withheld":
+                tables.write_text(folder / "text.parquet", text)
+            elapsed = round(time.monotonic() - started, 3)
+            try:
+                write_session(folder, protocol, step, engine.facts(), elapsed)
+            except Exception as error:
+                limits.append(f"facts after generation are unknown: {first_line(error)}")
+                write_session(folder, protocol, step, replace(facts, scheduler=None), elapsed)
+            (folder / "stream.jsonl").unlink()
+        finally:
+            limits += _close(engine)
+        return limits
 
     def _preflight(self, step: Step, number: int, folder: Path, facts: EngineFacts) -> None:
         record = record_before_generation(self.archive, step, folder, self.gates, facts)
@@ -177,7 +193,9 @@ class Probe:
         if judgement.outcome is not Outcome.PASS:
             raise PreflightRefusedError(step, judgement)
 
-    def _receipt(self, step: Step, stage: Stage, number: int, folder: Path, domain: Domain) -> Decision:
+    def _receipt(
+        self, step: Step, stage: Stage, number: int, folder: Path, domain: Domain, limits: list[str]
+    ) -> Decision:
         """Grade, judge what is read back from disk, and write the receipt last."""
         protocol = self.archive.protocol
         records = list(records_of(self.archive, step, folder, self.gates, recorded_digest=protocol.digest))
@@ -187,8 +205,29 @@ class Probe:
             records = [replace(record, grades=grades) for record in records]
         judgements = [judge(record, lambda entry: self.gates.of(entry, where=str(step))) for record in records]
         decision = audit(protocol, {**self.archive.judgements(), step: judgements})
-        write_receipt(self.archive, step, number, folder, records[0], judgements, decision, origin="live", limits=[])
+        write_receipt(
+            self.archive, step, number, folder, records[0], judgements, decision, origin="live", limits=limits
+        )
         return decision
+
+
+def _require_recordable(protocol: Protocol, step: Step, facts: EngineFacts) -> None:
+    """Raise ``DataError`` for facts that no session could hold, while nothing is sampled yet."""
+    head = {"schema": "gatepost/session/1", "protocol": protocol.digest, "step": step.to_json()}
+    data = jsonfile.canonical({**head, "engine": to_plain(facts), "elapsed_seconds": None}, source="engine facts")
+    schema.validate(jsonfile.loads(data, source="engine facts"), kind="session", source="engine facts")
+
+
+def _close(engine: Engine) -> list[str]:
+    """Close an engine; a failure at that is reported, never raised.
+
+    Either all that the engine gave is on disk by now, or an error is on its way up that says more.
+    """
+    try:
+        engine.close()
+    except Exception as error:
+        return [f"the engine failed at closing: {first_line(error)}"]
+    return []
 
 
 def write_receipt(

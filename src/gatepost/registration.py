@@ -202,6 +202,26 @@ def _check_splits(protocol: Protocol) -> None:
             )
 
 
+def check_tasks(protocol: Protocol, contents: Mapping[str, Mapping[str, bytes]]) -> None:
+    """Refuse a split that only a selection may open if an earlier stage samples one of its tasks under any name.
+
+    Args:
+        contents: split -> task id -> the canonical bytes of all else in the task.
+    """
+    sampling = [stage for stage in protocol.stages if stage.samples]
+    after = {split for stage in sampling if stage.scope is Scope.SELECTED for split in stage.splits}
+    before = {split for stage in sampling if stage.scope is not Scope.SELECTED for split in stage.splits}
+    for guarded in sorted(after):
+        for opened in sorted(before):
+            names = {content: task_id for task_id, content in contents[opened].items()}
+            for task_id, content in contents[guarded].items():
+                if task_id in contents[opened] or content in names:
+                    raise RegistrationError(
+                        f"split {guarded!r}: task {task_id!r} is task {names.get(content, task_id)!r} of split "
+                        f"{opened!r}, which is sampled before a selection; only a selection may open it"
+                    )
+
+
 def _check_seeds(protocol: Protocol, task_ids: Mapping[str, Sequence[str]]) -> None:
     seeds: dict[int, str] = {}
     for stage in protocol.stages:

@@ -4,21 +4,24 @@
 faithful terminal negative replays clean.
 """
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gatepost import integrity, jsonfile, schema
+from gatepost import integrity, jsonfile, layout, registration, schema
+from gatepost.agreement import require_agreement
 from gatepost.archive import Archive
 from gatepost.engine import EngineFacts
-from gatepost.errors import IntegrityError, OrderError
+from gatepost.engines.plain import from_plain
+from gatepost.errors import IntegrityError, OrderError, RegistrationError
 from gatepost.gatefiles import Gates
 from gatepost.judge import judge
 from gatepost.ladder import Decision, Judgement, Step, audit
 from gatepost.records import record_before_generation, records_of, require_same_derivation, require_same_scores
-from gatepost.stepfiles import verify_manifest
+from gatepost.stepfiles import verify_manifest, verify_session
 from gatepost.studyfiles import load_domain, scoring_domain
-from gatepost.verdict import JSON, Verdict
+from gatepost.verdict import JSON, Check, Verdict
 
 
 @dataclass(frozen=True)
@@ -41,12 +44,17 @@ class Difference:
 
 @dataclass(frozen=True)
 class StepReplay:
-    """One step, judged again. ``differences`` is empty for a faithful receipt."""
+    """One step, judged again. ``differences`` is empty for a faithful receipt.
+
+    Attributes:
+        unfit: why its protocol could not be frozen, ``None`` if it could.
+    """
 
     step: Step
     origin: str
     judgements: tuple[Judgement, ...]
     differences: tuple[Difference, ...]
+    unfit: str | None
 
 
 @dataclass(frozen=True)
@@ -55,8 +63,10 @@ class Replay:
 
     Attributes:
         decision: what the recomputed judgements lead to.
-        decision_differences: in which decisions and the selection on record are not what the judgements lead to.
+        decision_differences: in which decisions and the selection on record are not what the judgements lead to,
+            and why no ladder could be climbed under this protocol.
         notes: what is unfinished, and what the receipts say of their own limits.
+        attempt_differences: in which the gates before generation no longer say what they said of an attempt.
     """
 
     archive: Archive
@@ -64,12 +74,13 @@ class Replay:
     decision: Decision
     decision_differences: tuple[str, ...]
     notes: tuple[str, ...]
+    attempt_differences: tuple[str, ...] = ()
 
     @property
     def differences(self) -> tuple[str, ...]:
         """Everything in which the record and the recomputation disagree."""
         of_steps = (f"{step.step}: {difference}" for step in self.steps for difference in step.differences)
-        return (*of_steps, *self.decision_differences)
+        return (*of_steps, *self.attempt_differences, *self.decision_differences)
 
     @property
     def faithful(self) -> bool:
@@ -100,7 +111,13 @@ def replay(root: Path, *, gates: Gates, studies: Iterable[Path], expected_root: 
     archive = Archive(root)
     notes = integrity.verify(archive, expected_root=expected_root)
     steps = [replay_step(archive, step, gates=gates, studies=studies) for step in archive.finished_steps()]
-    return replay_ladder(archive, steps, notes)
+    attempts = [
+        f"{folder.name}: preflight: {difference}"
+        for folder in archive.attempt_folders()
+        if (folder / "preflight.json").exists()
+        for difference in replay_preflight(archive, folder, gates=gates)
+    ]
+    return dataclasses.replace(replay_ladder(archive, steps, notes), attempt_differences=tuple(attempts))
 
 
 def require_faithful(root: Path, *, gates: Gates, studies: Iterable[Path]) -> None:
@@ -117,6 +134,8 @@ def replay_step(archive: Archive, step: Step, *, gates: Gates, studies: Iterable
     protocol = archive.protocol
     records = list(records_of(archive, step, folder, gates, recorded_digest=receipt["protocol"]))
     verify_manifest(folder, receipt, records[0].rows)
+    verify_session(folder, receipt)
+    require_agreement(folder, records[0])
     if any(derived is not None for derived in (records[0].tasks, records[0].grades, records[0].scores)):
         domain = load_domain(protocol.study, protocol.domain_version, studies, where=f"protocol {protocol.id}")
         require_same_derivation(archive, step, folder, records[0], domain)
@@ -124,19 +143,59 @@ def replay_step(archive: Archive, step: Step, *, gates: Gates, studies: Iterable
             scorer = scoring_domain(domain, where=str(folder))
             require_same_scores(archive, step, folder, records[0].scores, scorer)
     judged = _as_stored([judge(record, lambda entry: gates.of(entry, where=str(step))) for record in records])
-    differences = tuple(_differences(receipt["judgements"], judged))
-    return StepReplay(step, receipt["origin"], tuple(map(Judgement.from_json, judged)), differences)
+    differences = (*_step_preflight(archive, step, receipt, gates), *_differences(receipt["judgements"], judged))
+    judgements = tuple(map(Judgement.from_json, judged))
+    return StepReplay(step, receipt["origin"], judgements, differences, _unfit(archive, gates))
+
+
+def _unfit(archive: Archive, gates: Gates) -> str | None:
+    """Why the protocol could not be frozen: whoever writes one by hand may leave out what freezing asks for."""
+    protocol = archive.protocol
+    task_ids = {split: [task["task_id"] for task in archive.tasks(split)] for split in protocol.splits}
+    try:
+        registration.check(protocol, lambda entry: gates.of(entry, where=f"gate {entry.name}"), task_ids)
+    except RegistrationError as error:
+        return str(error)
+    return None
+
+
+def _step_preflight(archive: Archive, step: Step, receipt: JSON, gates: Gates) -> Iterator[Difference]:
+    """A live step that sampled was let through by every registered gate that judges before generation."""
+    stage, folder = archive.protocol.stage(step.stage), archive.step_folder(step)
+    before = [entry for entry in stage.gates if gates.of(entry, where=str(step)).before_generation]
+    expected = bool(before) and stage.samples and receipt["origin"] == "live"
+    if (folder / "preflight.json").exists() is not expected:
+        problem = "is missing, but gates judge" if expected else "exists, but no gate judged"
+        raise IntegrityError(f"{folder / 'preflight.json'}: {problem} before generation")
+    if expected:
+        for difference in replay_preflight(archive, folder, gates=gates):
+            yield Difference(None, "preflight", str(difference))
 
 
 def replay_preflight(archive: Archive, folder: Path, *, gates: Gates) -> tuple[Difference, ...]:
-    """Judge again what the gates before generation judged in one attempt."""
+    """Judge again what the gates before generation judged in one attempt, or in the one that became a step."""
     path = folder / "preflight.json"
     document = jsonfile.read_canonical(path)
     schema.validate(document, kind="preflight", source=str(path))
-    if document["protocol"] != archive.protocol.digest:
-        raise IntegrityError(f"{path}: field protocol is {document['protocol']}, expected {archive.protocol.digest}")
-    step = Step(**document["step"])
-    record = record_before_generation(archive, step, folder, gates, EngineFacts(**document["engine"]))
+    finished = folder.parent.name == "steps"
+    step, name = Step(**document["step"]), folder.name if finished else folder.name.partition("-")[2]
+    history = [event for event in archive.journal.read() if event.step == name]
+    attempts = [event.attempt for event in history if event.event == "started"]
+    if (document["protocol"], str(step)) != (archive.protocol.digest, name) or document["attempt"] not in attempts:
+        raise IntegrityError(
+            f"{path}: is of protocol {document['protocol']}, {step}, attempt {document['attempt']}; "
+            f"expected {archive.protocol.digest}, {name}, one of {attempts}"
+        )
+    refused = any(event.event == "refused" and event.attempt_folder == f"attempts/{folder.name}" for event in history)
+    outcome = document["judgement"]["outcome"]
+    if (finished and outcome != "pass") or (refused and outcome == "pass"):
+        raise IntegrityError(
+            f"{path}: field judgement.outcome is {outcome}, but the attempt {'was refused' if refused else 'went on'}"
+        )
+    if not all((folder / name).exists() for name in layout.BEFORE_GENERATION):
+        return ()  # cut off while it took over what an earlier attempt had sampled; where it matters, layout says so
+    facts = from_plain(EngineFacts, document["engine"], where=f"{path}: engine")
+    record = record_before_generation(archive, step, folder, gates, facts)
     judged = judge(record, lambda entry: gates.of(entry, where=str(step)), before_generation=True)
     return tuple(_differences([document["judgement"]], _as_stored([judged])))
 
@@ -148,7 +207,8 @@ def replay_ladder(archive: Archive, steps: Sequence[StepReplay], notes: Sequence
         steps: every finished step, in ladder order.
         notes: what ``integrity.verify`` had to say.
     """
-    differences: list[str] = []
+    unfit = sorted({step.unfit for step in steps if step.unfit is not None})
+    differences = [f"protocol: could not be frozen: {problem}" for problem in unfit]
     limits: list[str] = []
     judgements: dict[Step, Sequence[Judgement]] = {}
     decision = audit(archive.protocol, judgements)
@@ -205,13 +265,17 @@ def _judgement_differences(recorded: JSON, recomputed: JSON) -> Iterator[Differe
 def _verdict_differences(recorded: JSON, recomputed: JSON) -> list[str]:
     if recorded is None:
         return ["registered, but not recorded"]
-    if recorded == recomputed:
+    if jsonfile.same(recorded, recomputed):
         return []
     before, after = Verdict.from_json(recorded), Verdict.from_json(recomputed)
     old = {check.name: check for check in before.checks}
     changed = [(old.pop(check.name, None), check) for check in after.checks]
-    differences = [f"recorded {was}, recomputed {check}" for was, check in changed if was != check]
+    differences = [f"recorded {was}, recomputed {check}" for was, check in changed if not _same_check(was, check)]
     differences += [f"recorded {check}, which the gate no longer makes" for check in old.values()]
     if (before.version, before.role) != (after.version, after.role):
         differences.append(f"recorded version {before.version}, role {before.role}")
     return differences or ["its checks are the same, but their order or an outcome on record does not follow from them"]
+
+
+def _same_check(recorded: Check | None, recomputed: Check) -> bool:
+    return recorded is not None and jsonfile.same(recorded.to_json(), recomputed.to_json())

@@ -3,7 +3,7 @@
 import json
 import os
 from array import array
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +16,58 @@ from gatepost.fingerprint import RowKey
 
 Progress = Callable[[int, int, int], None]
 """Called with (completed samples, registered samples, sampled tokens)."""
+
+
+MAX_ID = 2**31
+"""Token ids lie below this: evidence stores them as 32-bit integers."""
+
+
+def render(engine: Engine, conversations: Mapping[str, Sequence[Mapping[str, str]]]) -> tuple[Prompt, ...]:
+    """Have an engine render chat messages. Raises ``EngineError`` unless each task has exactly one sound prompt."""
+    prompts = tuple(engine.render(conversations))
+    found = [prompt.task_id for prompt in prompts]
+    if sorted(found) != sorted(conversations):
+        raise _garbage(f"prompts for {found}, expected one for each of {list(conversations)}")
+    for prompt in prompts:
+        _require_ids(prompt.token_ids, f"prompt {prompt.task_id!r}")
+        _require_text(prompt.text, f"prompt {prompt.task_id!r}")
+    return prompts
+
+
+def first_line(error: Exception) -> str:
+    """An error as a receipt notes it: without what the engine printed last."""
+    return f"{type(error).__name__}: {error}".partition("\n")[0]
+
+
+def _garbage(what: str) -> EngineError:
+    return EngineError(f"engine gave {what}", kind="garbage")
+
+
+def _require_ids(ids: Sequence[int], where: str) -> None:
+    for value in ids:
+        if type(value) is not int or not 0 <= value < MAX_ID:
+            raise _garbage(f"{where} with id {value!r}, expected integers in [0, 2^31)")
+
+
+def _require_text(text: object, where: str) -> None:
+    if not isinstance(text, str) or any("\ud800" <= character <= "\udfff" for character in text):
+        # What was said is not quoted: where text is withheld, an error must not tell it either.
+        raise _garbage(f"{where} with a {type(text).__name__}, expected text without surrogates")
+
+
+def _require_sound(event: Chunk | Completion) -> None:
+    """Raise ``EngineError`` for what no table of evidence could hold."""
+    where = f"an answer to request {event.request_id!r}"
+    if isinstance(event, Chunk):
+        _require_ids(event.token_ids, where)
+        _require_ids(event.forward_input_lengths or (), f"{where}: forward input lengths")
+        return
+    _require_text(event.text, where)
+    for name in ("finish_reason", "stage_one_finish_reason"):
+        reason = getattr(event, name)
+        if reason is not None:
+            _require_text(reason, f"{where}: {name}")
+    _require_ids([event.reprefilled_tokens], f"{where}: reprefilled_tokens")
 
 
 def requests_of(plan: Plan, prompts: Iterable[Prompt]) -> dict[str, tuple[RowKey, Request]]:
@@ -83,7 +135,7 @@ class Stream:
             record["finish_reason"] = event.finish_reason
             if self.keeps_text:
                 record["text"] = event.text
-        self._file.write(json.dumps(record, allow_nan=False) + "\n")
+        self._file.write(json.dumps(record, default=repr) + "\n")  # what is no answer is kept too, and refused after
         self._file.flush()
         if isinstance(event, Completion):
             os.fsync(self._file.fileno())
@@ -100,25 +152,34 @@ class Stream:
 
 
 def sample(
-    engine: Engine, requests: Mapping[str, tuple[RowKey, Request]], stream: Stream, progress: Progress
+    engine: Engine,
+    requests: Mapping[str, tuple[RowKey, Request]],
+    stream: Stream,
+    progress: Progress,
+    limits: list[str],
 ) -> tuple[list[Row], dict[RowKey, str]]:
     """Run the requests, streaming to disk; returns rows in registered order, and texts (none where they are withheld).
 
-    Raises ``EngineError`` of kind ``garbage`` for an answer to a request that was never made.
+    Args:
+        limits: what to add to, should the engine fail after the last sample was complete, which costs no run.
+
+    Raises ``EngineError`` of kind ``garbage`` for an answer that nobody asked for, that comes after its completion, or
+    that is none.
     """
     partial = {name: _Partial() for name in requests}
     completed = tokens = 0
-    for event in engine.generate([request for _, request in requests.values()]):
-        stream.write(event)
-        if event.request_id not in partial:
-            raise EngineError(f"engine answered request {event.request_id!r}, which was not asked", kind="garbage")
-        if isinstance(event, Chunk):
-            partial[event.request_id].add(event)
-            tokens += len(event.token_ids)
-        else:
-            partial[event.request_id].completion = event
-            completed += 1
-        progress(completed, len(requests), tokens)
+    try:
+        for event in engine.generate([request for _, request in requests.values()]):
+            stream.write(event)
+            _require_sound(event)
+            _add(partial, event)
+            completed += isinstance(event, Completion)
+            tokens += len(event.token_ids) if isinstance(event, Chunk) else 0
+            progress(completed, len(requests), tokens)
+    except EngineError as error:
+        if completed < len(requests) or error.kind == "garbage":
+            raise
+        limits.append(f"the engine failed after the last sample: {first_line(error)}")
     rows, text = [], {}
     for name, (key, request) in requests.items():
         rows.append(_row(key, request, partial[name]))
@@ -126,6 +187,19 @@ def sample(
         if completion and stream.keeps_text:
             text[key] = completion.text
     return rows, text
+
+
+def _add(partial: Mapping[str, _Partial], event: Chunk | Completion) -> None:
+    """Add to the continuation that an answer belongs to, unless there is none, or it is complete."""
+    sampled = partial.get(event.request_id)
+    if sampled is None:
+        raise EngineError(f"engine answered request {event.request_id!r}, which was not asked", kind="garbage")
+    if sampled.completion is not None:
+        raise _garbage(f"an answer to request {event.request_id!r} after its completion")
+    if isinstance(event, Chunk):
+        sampled.add(event)
+    else:
+        sampled.completion = event
 
 
 def _row(key: RowKey, request: Request, sampled: _Partial) -> Row:
@@ -154,9 +228,9 @@ def count_ids(stream: Path) -> tuple[int, int]:
     for line in stream.read_bytes().splitlines():
         try:
             record = json.loads(line)
-        except ValueError:
+            if "token_ids" in record:
+                ids += len(record["token_ids"])
+                samples.add(record["request_id"])
+        except (ValueError, TypeError, KeyError):
             break
-        if "token_ids" in record:
-            samples.add(record["request_id"])
-            ids += len(record["token_ids"])
     return len(samples), ids

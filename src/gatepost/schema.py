@@ -1,7 +1,8 @@
 """JSON Schema 2020-12 validation against the shipped schemas."""
 
+import re
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gatepost import bundled, jsonfile
 from gatepost.errors import DataError
@@ -18,8 +19,8 @@ def validate(document: JSON, *, kind: str, source: str) -> None:
     unknown version is refused, never read by the nearest schema.
     """
     name = document.get("schema") if isinstance(document, dict) else None
-    if not isinstance(name, str) or not name.startswith(f"gatepost/{kind}/"):
-        raise DataError(f"{source}: field 'schema' is {name!r}, expected 'gatepost/{kind}/1'")
+    if not isinstance(name, str) or not re.fullmatch(rf"gatepost/{kind}/[0-9]{{1,4}}", name):
+        raise DataError(f"{source}: field 'schema' is {name!r:.80}, expected 'gatepost/{kind}/1'")
     error = next(iter(sorted(_validator(name, source).iter_errors(document), key=lambda error: error.json_path)), None)
     if error is not None:
         raise DataError(f"{source}: field {error.json_path}: {error.message}")
@@ -27,9 +28,13 @@ def validate(document: JSON, *, kind: str, source: str) -> None:
 
 @cache
 def _validator(name: str, source: str) -> "Draft202012Validator":
-    from jsonschema import Draft202012Validator
+    from jsonschema import Draft202012Validator, validators
 
+    # JSON Schema takes 1e30 for an integer. It would reach code that counts with it as a float.
+    strict = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
+    extend: Any = validators.extend  # has no types
+    validator: type[Draft202012Validator] = extend(Draft202012Validator, type_checker=strict)
     path = bundled.folder("schemas") / f"{name.removeprefix('gatepost/').replace('/', '.')}.schema.json"
     if not path.is_file():
         raise DataError(f"{source}: schema {name!r} is not known to this version of gatepost")
-    return Draft202012Validator(jsonfile.read(path))
+    return validator(jsonfile.read(path))

@@ -9,7 +9,7 @@ from gatepost.gatefiles import Gates
 from gatepost.ladder import audit
 from gatepost.protocol import Protocol, Scope, Stage, sample_count
 from gatepost.reachability import registered_reach
-from gatepost.sampling import count_ids
+from gatepost.stepfiles import count_ids
 
 
 def plan_text(plan: FrozenPlan, gates: Gates) -> str:

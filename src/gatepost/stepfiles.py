@@ -5,6 +5,7 @@ A live run judges what it reads back from here, never what it has in memory, so 
 
 import dataclasses
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -98,15 +99,14 @@ def write_manifest(folder: Path, protocol: Protocol, step: Step, rows: Sequence[
 def verify_manifest(folder: Path, receipt: Mapping[str, JSON], rows: Sequence[Row] | None) -> None:
     """Raise ``IntegrityError`` unless the evidence is what the receipt bound, by bytes and by logical digest."""
     path = folder / "rows.json"
-    data = jsonfile.read_bytes(path)
-    if jsonfile.digest(data) != receipt["manifest"]:
-        raise IntegrityError(f"{path}: digest is {jsonfile.digest(data)}, the receipt bound {receipt['manifest']}")
-    manifest = jsonfile.loads_canonical(data, source=str(path))
+    manifest, digest = jsonfile.read_frozen(path)
+    if digest != receipt["manifest"]:
+        raise IntegrityError(f"{path}: digest is {digest}, the receipt bound {receipt['manifest']}")
     schema.validate(manifest, kind="rows", source=str(path))
-    for field in ("protocol", "step"):
-        if manifest[field] != receipt[field]:
-            raise IntegrityError(f"{path}: field {field} is {manifest[field]!r}, the receipt says {receipt[field]!r}")
+    _require_same_step(path, manifest, receipt)
     listed = {entry["path"]: entry for entry in manifest["files"]}
+    if len(listed) < len(manifest["files"]):
+        raise IntegrityError(f"{path}: field files lists a file twice")
     present = {name for name in EVIDENCE if (folder / name).exists()}
     if odd := sorted(present ^ set(listed)):
         state = "is missing" if odd[0] in listed else "is not in rows.json"
@@ -123,3 +123,38 @@ def verify_manifest(folder: Path, receipt: Mapping[str, JSON], rows: Sequence[Ro
     for field, value in recomputed.items():
         if manifest[field] != value:
             raise IntegrityError(f"{path}: field {field} is {manifest[field]!r}, recomputed {value!r}")
+
+
+def verify_session(folder: Path, receipt: Mapping[str, JSON]) -> None:
+    """Raise ``IntegrityError`` unless a step's session, where there is one, is its own, and of an engine if live."""
+    path = folder / "session.json"
+    if not path.exists():
+        return
+    session = jsonfile.read_canonical(path)
+    schema.validate(session, kind="session", source=str(path))
+    _require_same_step(path, session, receipt)
+    if session["engine"] is None and receipt["origin"] == "live":
+        raise IntegrityError(f"{path}: field engine is null, expected what the engine of a live step was")
+
+
+def _require_same_step(path: Path, record: Mapping[str, JSON], receipt: Mapping[str, JSON]) -> None:
+    for field in ("protocol", "step"):
+        if record[field] != receipt[field]:
+            raise IntegrityError(f"{path}: field {field} is {record[field]!r}, the receipt says {receipt[field]!r}")
+
+
+def count_ids(stream: Path) -> tuple[int, int]:
+    """(samples begun, ids) in a stream, up to the first line that was cut off or never was one of a stream."""
+    samples: set[str] = set()
+    ids = 0
+    for line in jsonfile.read_bytes(stream).splitlines():
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            break
+        if not isinstance(record, dict) or not isinstance(record.get("request_id"), str):
+            break
+        if isinstance(record.get("token_ids"), list):
+            samples.add(record["request_id"])
+            ids += len(record["token_ids"])
+    return len(samples), ids

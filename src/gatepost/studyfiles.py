@@ -5,14 +5,17 @@ A domain is a module with the names below. It is looked up by the study's folder
 not run somebody else's code.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Protocol, cast
+from types import ModuleType
+from typing import Any, Protocol, cast
 
 from gatepost import bundled
-from gatepost.errors import RegistrationError
+from gatepost.errors import RegistrationError, UserCodeError
 from gatepost.gatefiles import load_module
 from gatepost.scoring import Scorer
+from gatepost.usercode import blamed
 from gatepost.verdict import JSON
 
 TaskDocument = Mapping[str, JSON]
@@ -64,7 +67,10 @@ class ScoringDomain(Domain, Scorer, Protocol):
 
 
 def load_domain(study: str, version: int, folders: Iterable[Path], *, where: str) -> Domain:
-    """The task domain of a study. Raises ``RegistrationError`` if it is missing, incomplete or another version."""
+    """The task domain of a study, each of its functions held to what it promises.
+
+    Raises ``RegistrationError`` if it is missing, incomplete or another version.
+    """
     searched = [*folders, bundled.folder("studies")]
     path = next((found for root in searched if (found := root / study / "domain.py").is_file()), None)
     if path is None:
@@ -72,10 +78,66 @@ def load_domain(study: str, version: int, folders: Iterable[Path], *, where: str
         raise RegistrationError(f"{where}: study {study!r} has no domain.py; searched {places}")
     module = load_module(path, prefix="gatepost_domain")
     _require_names(module, Domain, str(path))
-    domain = cast(Domain, module)
+    domain = cast(Domain, _CheckedDomain(module, path))
     if version != domain.VERSION:
         raise RegistrationError(f"{path}: VERSION is {domain.VERSION}, {where} registered {version}")
     return domain
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, tuple | list | set | frozenset) and all(map(_is_text, value))
+
+
+def _are_messages(value: object) -> bool:
+    return isinstance(value, tuple | list) and all(
+        isinstance(message, Mapping) and all(map(_is_text, (*message, *message.values()))) for message in value
+    )
+
+
+_PROMISED: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    "answers": (_are_texts, "texts"),
+    "family": (_is_text, "a text"),
+    "record_fingerprint": (_is_text, "a text"),
+    "content_fingerprint": (_is_text, "a text"),
+    "program_fingerprint": (_is_text, "a text"),
+    "messages": (_are_messages, "a list of messages, each from texts to texts"),
+    "parse": (lambda value: value is None or _is_text(value), "a text or None"),
+    "grade": (lambda value: type(value) is bool, "True or False"),
+    "visible_score": (lambda value: type(value) is int, "an integer"),
+    "is_valid": (lambda value: type(value) is bool, "True or False"),
+    "traits": (_are_texts, "texts"),
+}
+"""What each function of a domain has to give, as a test and in words."""
+
+
+class _CheckedDomain:
+    """A domain whose functions give what they promise, or raise ``UserCodeError`` naming function, file and task."""
+
+    def __init__(self, module: ModuleType, path: Path) -> None:
+        self._module, self._path = module, path
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._module, name)
+        return self._checked(name, value) if name in _PROMISED else value
+
+    def _checked(self, name: str, function: Callable[..., object]) -> Callable[..., object]:
+        keeps, expected = _PROMISED[name]
+
+        @wraps(function)
+        def checked(subject: TaskDocument | str, *others: object) -> object:
+            blame = f"task domain {self._path}: {name}"
+            doing = f"for {subject['task_id']!r}" if isinstance(subject, Mapping) and "task_id" in subject else ""
+            with blamed(blame, doing):
+                value = function(subject, *others)
+            if not keeps(value):
+                raise UserCodeError(f"{blame} gave {value!r} {doing}, expected {expected}".replace(" ,", ","))
+            return value
+
+        return checked
 
 
 def scoring_domain(domain: Domain, *, where: str) -> ScoringDomain:

@@ -1,4 +1,4 @@
-"""The border to code that projects write, gates and task domains: whatever goes wrong there is one error that names it."""
+"""The border to code that projects write, gates and task domains: what goes wrong there is one error that names it."""
 
 import contextlib
 from collections.abc import Iterable, Iterator
@@ -17,7 +17,7 @@ def blamed(name: str, doing: str) -> Iterator[None]:
     except (GatepostError, KeyboardInterrupt):
         raise  # has its message already; is the user's
     except BaseException as error:  # SystemExit and the outcomes of pytest too: a gate must not skip a replay
-        raise UserCodeError(f"{name} raised {type(error).__name__}: {error} {doing}") from error
+        raise UserCodeError(f"{name} raised {type(error).__name__}: {error} {doing}".rstrip()) from error
 
 
 def all_of(kind: type[T], values: object, *, name: str, doing: str) -> tuple[T, ...]:

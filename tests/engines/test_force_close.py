@@ -158,7 +158,7 @@ def test_a_child_killed_in_the_second_stage_loses_nothing_that_was_sampled(tmp_p
         requests = [_request(session, task_id=name) for name in ("a", "b", "c")]
         keyed = {request.request_id: (RowKey(request.request_id, 0), request) for request in requests}
         with Stream(path, keeps_text=False) as stream, pytest.raises(EngineError, match="was killed by SIGKILL"):
-            sample(session, keyed, stream, lambda *_: None)
+            sample(session, keyed, stream, lambda *_: None, [])
 
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     of_b = [line for line in lines if line["request_id"] == "b/1"]
@@ -182,7 +182,7 @@ def test_the_parent_stays_small_while_three_million_ids_stream_through_it(tmp_pa
 
 
 PARENT = f"""
-import json, resource, sys
+import json, sys
 from pathlib import Path
 from gatepost.audit.rows import write_rows
 from gatepost.engines.child import ChildSession
@@ -202,8 +202,9 @@ with ChildSession(spec) as session, Stream(folder / "stream.jsonl", keeps_text=T
                 prompt, facts, seed=k, stage_two_seed=k, max_think_tokens=61_440, max_answer_tokens=512
             )
             requests[request.request_id] = (RowKey(prompt.task_id, k), request)
-    rows, text = sample(session, requests, stream, lambda *_: None)
+    rows, text = sample(session, requests, stream, lambda *_: None, [])
 write_rows(folder / "rows.parquet", rows)
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+# Of this program alone; getrusage would count the process that it was forked from.
+(peak,) = [int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith("VmHWM")]
 print(json.dumps({{"sampled_tokens": sum(row.sampled_tokens for row in rows), "peak_bytes": peak}}))
 """

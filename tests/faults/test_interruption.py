@@ -12,7 +12,7 @@ from gatepost.archive import Archive
 from gatepost.engine import EngineSpec
 from gatepost.engines.child import ChildSession
 from gatepost.engines.scripted import ScriptedEngine
-from gatepost.errors import EngineError, OrderError
+from gatepost.errors import EngineError, OrderError, UserCodeError
 from gatepost.ladder import Step, audit
 from gatepost.probe import PreflightRefusedError, Probe
 from gatepost.replay import replay
@@ -123,20 +123,20 @@ def test_an_engine_that_fails_leaves_every_id(tmp_path: Path, fault: str, kind: 
     assert project.next_step(archive) == Step("selection")
 
 
+def never(spec: EngineSpec) -> ScriptedEngine:
+    raise AssertionError("an engine was started, but everything was sampled already")
+
+
 def test_a_mistake_in_judging_never_costs_a_run(tmp_path: Path) -> None:
     """The rows are whole on disk; the next invocation judges them and samples nothing."""
     project, archive = project_before_selection(tmp_path)
     gates = project.root / "gates" / "toy.py"
     right = gates.read_text()
     gates.write_text(right.replace("closed = sum(", "closed = 1 / 0 + sum("))
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(UserCodeError, match=r"gate toy_closes \(version 1, .*toy.py\) raised ZeroDivisionError"):
         fresh(project, archive).run()
     assert "ZeroDivisionError" in status_text(archive, log=True)
     gates.write_text(right)
-
-    def never(spec: EngineSpec) -> ScriptedEngine:
-        raise AssertionError("an engine was started, but everything was sampled already")
-
     decision = fresh(project, archive, never).run()
     assert str(decision) == "open: confirmation@32"
     integrity.verify(archive)
@@ -164,7 +164,7 @@ def test_a_changed_comment_in_gate_code_voids_no_receipt(tmp_path: Path) -> None
     gates.write_text("# A remark.\n" + gates.read_text().replace('"""Gates of the toy study."""', '"""Toy gates."""'))
     forget_gates(project)
     assert replay(archive.root, gates=project.gates, studies=project.studies).faithful
-    gates.write_text(gates.read_text().replace(">=", "<="))
+    gates.write_text(gates.read_text().replace('">="', '"<="'))
     forget_gates(project)
     assert not replay(archive.root, gates=project.gates, studies=project.studies).faithful, "a changed meaning does"
 

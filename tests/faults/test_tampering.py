@@ -17,39 +17,11 @@ from gatepost.audit import rows as tables
 from gatepost.errors import GatepostError
 from gatepost.evidence import Row
 from gatepost.ladder import Step
-from gatepost.replay import Replay
-from gatepost.replay import replay as replay_archive
 from gatepost.stepfiles import write_manifest
 from tests.archives import Project, create_project, reseal, rewrite
+from tests.faults.conftest import problem, replayed
 
 SELECTION = Step("selection")
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Path]:
-    """A project and its replicated archive; tests work on copies."""
-    project = create_project(tmp_path_factory.mktemp("project"))
-    archive = project.freeze()
-    project.run(archive)
-    return project, archive.root
-
-
-@pytest.fixture
-def copied(finished: tuple[Project, Path], tmp_path: Path) -> tuple[Project, Archive]:
-    project, root = finished
-    return project, Archive(shutil.copytree(root, tmp_path / root.name))
-
-
-def replayed(project: Project, root: Path) -> Replay:
-    return replay_archive(root, gates=project.gates, studies=project.studies)
-
-
-def problem(project: Project, root: Path) -> str:
-    """How an archive is not faithful: the error, or the differences. Empty for a faithful one."""
-    try:
-        return "\n".join(replayed(project, root).differences)
-    except GatepostError as error:
-        return str(error)
 
 
 def test_a_faithful_archive_replays_clean(copied: tuple[Project, Archive]) -> None:
@@ -225,6 +197,7 @@ def test_a_changed_threshold_is_caught_whatever_is_rewritten_after_it(
     assert "protocol.json" in problem(project, archive.root)
     # With every record moved over to the new digest, the limits in the receipts still give it away.
     digest = jsonfile.digest((archive.root / "protocol.json").read_bytes())
+    rewrite(archive.root / "log" / "0001.json", lambda event: event.update(detail=digest))
     previous = None
     for path in sorted((archive.root / "log").iterdir()):
         rewrite(path, lambda event, previous=previous: event.update(protocol=digest, previous=previous))

@@ -12,14 +12,14 @@ PACKAGE = ROOT / "src" / "gatepost"
 TYPES = {"errors", "verdict", "engine", "reach", "protocol"}
 PURE = {
     "evidence", "fingerprint", "gate", "judge", "ladder", "periodicity", "reachability", "record", "registration",
-    "repeats", "scoring", "seeds", "stats", "thinking",
+    "repeats", "scoring", "seeds", "stats", "thinking", "usercode",
 }  # fmt: skip
 SHELLS = {"__main__", "plugin", "report", "status", "testing"}
 LAYERS = ("types", "pure", "effects", "shells")
 
 WITHOUT_EFFECTS = {
-    "abc", "array", "bisect", "collections", "dataclasses", "decimal", "enum", "fractions", "functools", "hashlib",
-    "inspect", "itertools", "math", "operator", "packaging", "statistics", "struct", "typing",
+    "abc", "array", "bisect", "collections", "contextlib", "dataclasses", "decimal", "enum", "fractions", "functools",
+    "hashlib", "inspect", "itertools", "math", "operator", "packaging", "statistics", "struct", "typing",
 }  # fmt: skip
 HEAVY = {"torch", "transformers", "tokenizers", "vllm", "safetensors", "huggingface_hub"}
 MATHS = {

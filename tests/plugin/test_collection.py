@@ -20,7 +20,7 @@ def test_no_code_in_an_archive_is_run(project: Project, run: Run) -> None:
         (archive.root / name).write_text("raise SystemExit('this ran')")
     result = run("receipts")
     result.assert_outcomes(failed=2)
-    result.stdout.fnmatch_lines(["*test_evil.py: is not part of an archive"])
+    result.stdout.fnmatch_lines(["*test_evil.py: is not *"])
     result.stdout.no_fnmatch_line("*this ran*")
 
 

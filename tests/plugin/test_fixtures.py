@@ -102,7 +102,7 @@ def test_an_archive_that_is_not_whole_is_said(project: Project, run: Run, pytest
     pytester.makepyfile(test_own="def test_own(receipt): pass")
     result = run("test_own.py")
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*extra: is not part of an archive"])
+    result.stdout.fnmatch_lines(["*extra: is not in catalog.json; it was added afterwards"])
 
 
 ENGINE_TESTS = """

@@ -99,7 +99,7 @@ def test_a_verdict_that_was_dropped_fails(archive: Archive, run: Run) -> None:
 
 def test_a_changed_decision_fails_the_ladder(archive: Archive, run: Run) -> None:
     def rename(receipt: dict[str, Any]) -> None:
-        receipt["decision"]["label"] = "BETTER"
+        receipt["decision"]["reason"] = "BETTER"
 
     rewrite(archive.step_folder(archive.finished_steps()[2]) / "receipt.json", rename)
     reseal(archive)

@@ -20,7 +20,7 @@ def test_a_failure_in_a_worker_is_its_message(project: Project, run: Run) -> Non
     (archive.root / "extra").write_text("")
     result = run("receipts", "-n2")
     result.assert_outcomes(failed=2)
-    result.stdout.fnmatch_lines(["*extra: is not part of an archive"])
+    result.stdout.fnmatch_lines(["*extra: is not in catalog.json; it was added afterwards"])
 
 
 def test_an_engine_fixture_in_a_worker_is_refused(project: Project, run: Run, pytester: pytest.Pytester) -> None:

@@ -83,10 +83,13 @@ def test_rows_of_another_step_are_unsound_even_under_new_digests(study: Study, s
     study.run(archive, until="designed", base={"16": OPEN})
     step = Step("base", "32")
     folder = archive.step_folder(step)
-    for name in ("rows.parquet", "rows.json"):
-        (folder / name).unlink()
     shutil.copy(archive.root / "steps" / source / "rows.parquet", folder)
-    manifest = write_manifest(folder, archive.protocol, step, tables.read_rows(folder / "rows.parquet"))
+    rows = tables.read_rows(folder / "rows.parquet")
+    text = tables.read_text(folder / "text.parquet")
+    for name in ("text.parquet", "rows.json"):
+        (folder / name).unlink()
+    tables.write_text(folder / "text.parquet", {row.key: text[row.key] for row in rows})
+    manifest = write_manifest(folder, archive.protocol, step, rows)
     rewrite(folder / "receipt.json", lambda receipt: receipt.update(manifest=manifest))
     reseal(archive)
     assert problem in "\n".join(study.replay(archive).differences)

@@ -15,7 +15,7 @@ from gatepost import integrity, jsonfile
 from gatepost.archive import Archive
 from gatepost.audit import rows as tables
 from gatepost.engine import Engine, EngineSpec
-from gatepost.errors import GatepostError, IntegrityError
+from gatepost.errors import GatepostError, IntegrityError, UserCodeError
 from gatepost.evidence import Score
 from gatepost.ladder import Step
 from gatepost.probe import Probe
@@ -49,7 +49,8 @@ def archive(sampled: Archive, tmp_path: Path) -> Archive:
 
 @pytest.fixture
 def domain(study: Study) -> Any:
-    return load_domain("verified_macro", 1, study.studies, where="test")
+    """The module behind the domain, for tests that change it."""
+    return sys.modules[load_domain("verified_macro", 1, study.studies, where="test").messages.__module__]
 
 
 def refused(*arguments: Any) -> Any:
@@ -70,7 +71,7 @@ def test_a_choice_is_on_disk_though_nothing_could_be_graded(
 ) -> None:
     with monkeypatch.context() as broken:
         broken.setattr(domain, "grade", refused)
-        with pytest.raises(RuntimeError):
+        with pytest.raises(UserCodeError, match="RuntimeError: must not be called"):
             study.step(archive)
     (attempt,) = archive.attempt_folders()
     assert sorted(path.name for path in attempt.iterdir()) == FILES
@@ -134,7 +135,7 @@ def test_choosing_is_shown_no_hidden_example(
         return len(task["hidden"])
 
     monkeypatch.setattr(domain, "visible_score", visible_score)
-    with pytest.raises(KeyError, match="hidden"):
+    with pytest.raises(UserCodeError, match="visible_score raised KeyError: 'hidden'"):
         study.step(archive)
     assert shown == {"task_id", "library", "visible"}
     (attempt,) = archive.attempt_folders()
@@ -146,7 +147,7 @@ def test_a_choice_is_made_once(study: Study, archive: Archive, domain: Any, monk
     with monkeypatch.context() as broken:
         broken.setattr(domain, "grade", refused)
         broken.setattr(domain, "visible_score", lambda task, parsed: 7)
-        with pytest.raises(RuntimeError):
+        with pytest.raises(UserCodeError, match="RuntimeError: must not be called"):
             study.step(archive)
     with pytest.raises(IntegrityError, match=r"0005-scoring@16/choices.parquet: differs .* a choice is made once"):
         study.step(archive)

@@ -1,7 +1,7 @@
 """Plans that score and must not be frozen are refused, in one sentence that names the stage and what was expected."""
 
+import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -115,8 +115,8 @@ def test_refuses_to_score(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ["VISIBLE_FIELDS", "visible_score", "is_valid", "traits"])
 def test_refuses_a_domain_that_cannot_score(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     study = create_study(tmp_path)
-    domain: Any = load_domain("verified_macro", 1, study.studies, where="test")
-    monkeypatch.delattr(domain, name)
+    domain = load_domain("verified_macro", 1, study.studies, where="test")
+    monkeypatch.delattr(sys.modules[domain.messages.__module__], name)
     with pytest.raises(GatepostError, match=rf"study verified_macro scores: task domain lacks {name}"):
         study.freeze()
     # A study that scores nothing needs none of it.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gatepost import jsonfile
+from gatepost import bundled, jsonfile, schema
 from gatepost.__main__ import main
 from gatepost.archive import Archive
 from gatepost.engines import scripted_text
@@ -13,6 +13,12 @@ from gatepost.errors import GatepostError, IntegrityError, RegistrationError
 from gatepost.freeze import plan
 from gatepost.seeds import require_distinct
 from tests.archives import Project, create_project
+
+PATTERNS = [
+    pattern
+    for path in bundled.folder("schemas").glob("*.json")
+    for pattern in re.findall(r'"pattern": "(\^.*)"', path.read_text().replace("\\\\", "\\"))
+]
 
 
 @pytest.fixture
@@ -138,6 +144,48 @@ REFUSALS = {
     "an unknown key": ("[study]", 'author = "me"\n[study]', r"author"),
     "a name that leaves the folder": ('id = "toy"', 'id = "../toy"', r"\$\.id"),
     "not TOML": ("[study]", "[study", r"not TOML"),
+    "a seed past 2^53": (
+        "base_seed = 11",
+        f"base_seed = {2**60}",
+        r"stages\[1\].base_seed is 1152921504606846976, exp",
+    ),
+    "a number that is rounded": (
+        "max_model_len = 4096\n",
+        "max_model_len = 1e17\n",
+        r"max_model_len is 1e\+17, expect",
+    ),
+    "a real number of samples": ("samples_per_task = 3", "samples_per_task = 3.5", r"samples_per_task: 3.5 is not of"),
+    "a number of 5000 digits": ("base_seed = 11", f"base_seed = {'1' * 5000}", r"not TOML: Exceeds the limit"),
+    "lists without end": ("force_close_ids = []", f"force_close_ids = {'[' * 5000}{']' * 5000}", r"nested too deeply"),
+    "lists too deep for JSON": ("force_close_ids = []", f"force_close_ids = {'[' * 220}{']' * 220}", r"nested deeper"),
+    "a timeout of months": (
+        "idle_timeout_seconds = 60",
+        "idle_timeout_seconds = 1e7",
+        r"idle_timeout_seconds: .*maxim",
+    ),
+    "a NUL in a path": ('"first.jsonl"', r'"first\u0000.jsonl"', r"holds a NUL"),
+    "a NUL in a root": ("forbidden_roots = []", r'forbidden_roots = ["\u0000"]', r"forbidden_roots\[0\]"),
+    "a path that is too long": ('"first.jsonl"', f'"{"x" * 5000}"', r"File name too long"),
+    "a model path that is too long": (
+        'repository = "toy"',
+        f'repository = "t"\npath = "{"x" * 5000}"',
+        r"no such folder",
+    ),
+    "a model path with a NUL": (
+        'repository = "toy"',
+        r'repository = "t"\npath = "\u0000"'.replace(r"\n", "\n"),
+        r"no such",
+    ),
+    "no model": ("[model]", "[models]", r"toy.toml: model is missing, expected a table"),
+    "a gate of no table": (CLOSES, "gates.toy_closes = 1", r"stages\[1\].gates.toy_closes is 1, expected a table"),
+    "a gate without a version": (CLOSES, CLOSES.replace("version = 1, ", ""), r"toy_closes.version is missing"),
+    "a bound file of no table": ('id = "toy"', 'id = "toy"\nbound = ["x"]', r"bound\[0\] is 'x', expected a table"),
+    "a bound file without a role": (
+        'id = "toy"',
+        'id = "toy"\nbound = [{ path = "x" }]',
+        r"bound\[0\].role is missing",
+    ),
+    "a split of no path": ('"first.jsonl"', "1", r"splits.first is 1, expected a string"),
     "an array where a table belongs": ("[[rungs]]\nmax_think_tokens = 8", "rungs = 3\n[x]\ny = 8", r"toy\.toml"),
 }
 
@@ -169,6 +217,32 @@ def test_freezing_twice_gives_the_same_digest_and_never_overwrites(project: Proj
     with pytest.raises(IntegrityError, match="never overwritten"):
         Archive.create(project.root / "receipts", second)
     assert (archive.root / "protocol.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        ('{"task_id":"first-1","animal":"cow"}', r"split 'second': task 'first-1' is task 'first-1' of split 'first'"),
+        (
+            '{"place":"first 0","animal":"cat","task_id":"new"}',
+            r"task 'new' is task 'first-0' of split 'first', which is",
+        ),
+    ],
+)
+def test_refuses_a_guarded_task_under_any_name(project: Project, task: str, message: str) -> None:
+    """A task that was sampled before the selection is not new after it, whatever it is called."""
+    draft = write_draft(project)
+    with (project.root / "studies" / "toy" / "second.jsonl").open("a") as file:
+        file.write(task + "\n")
+    with pytest.raises(RegistrationError, match=message):
+        plan(draft, gates=project.gates, studies=project.studies)
+
+
+@pytest.mark.parametrize("pattern", sorted(set(PATTERNS)))
+def test_no_pattern_takes_a_final_newline(pattern: str) -> None:
+    r"""In Python, ``$`` alone matches before it too."""
+    for text in ("0" * 40, "a" * 64, "sha256:" + "a" * 64, "name", "NAME", "2026-01-01T00:00:00Z"):
+        assert re.search(pattern, text + "\n") is None
 
 
 @pytest.mark.parametrize(
@@ -231,3 +305,12 @@ def test_a_colliding_registration_of_seeds_is_refused(project: Project) -> None:
     require_distinct(children([100, 104, 108, 112, 116]))
     with pytest.raises(RegistrationError, match="101/0 derive the same child seed 101"):
         require_distinct(children([100, 101, 102, 103, 104]))
+
+
+@pytest.mark.parametrize("value", [1e30, 8.0, True])
+def test_an_integer_is_written_as_one(project: Project, value: object) -> None:
+    """JSON Schema takes 8.0 and 1e30 for integers; the code behind would count with floats."""
+    document = jsonfile.read(project.freeze().root / "protocol.json")
+    document["rungs"][0]["max_think_tokens"] = value
+    with pytest.raises(GatepostError, match=r"rungs\[0\].max_think_tokens: .* is not of type 'integer'"):
+        schema.validate(document, kind="protocol", source="test")

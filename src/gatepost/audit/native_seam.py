@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import zlib
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,6 +54,35 @@ CLAIMS = (
     "forward_calls",
 )
 
+
+def _is_integer(value: JSON) -> bool:
+    return type(value) is int and 0 <= value < 2**31
+
+
+_INTEGER = (_is_integer, "an integer in [0, 2^31)")
+_INTEGERS = (lambda value: isinstance(value, list) and all(map(_is_integer, value)), "a list of integers in [0, 2^31)")
+_TEXT = (lambda value: isinstance(value, str), "text")
+_TRUTH = (lambda value: isinstance(value, bool), "true or false")
+
+FIELDS: Mapping[str, tuple[Callable[[JSON], bool], str]] = {
+    "task_id": _TEXT,
+    "trace_index": _INTEGER,
+    "seed": _INTEGER,
+    "prompt_tokens": _INTEGER,
+    "generated_token_ids": _INTEGERS,
+    "generated_text": _TEXT,
+    "natural_close": _TRUTH,
+    "close_step": (lambda value: value is None or _is_integer(value), "an integer in [0, 2^31) or null"),
+    "think_tokens": _INTEGER,
+    "answer_tokens": _INTEGER,
+    "stopped_by": _TEXT,
+    "cache_contract_pass": _TRUTH,
+    "forward_calls": _INTEGER,
+}
+"""Every field that is read of a published row, as a test and in words."""
+
+KEY = ("task_id", "trace_index")
+
 LIMITS = [
     "the plan was transcribed after the results were public: this replays a record, it does not preregister one",
     "forward input lengths were not published: the cache contract is inconclusive, the stored flag is a claim",
@@ -82,7 +111,7 @@ def read_run(source: Path) -> PublishedRun:
         rows = tuple(_joined(source / "rows_tokens.jsonl.gz", source / "rows_decoded.jsonl.gz"))
         tasks = {split: source / f"tasks_{split}.jsonl" for split in SPLITS}
     elif (source / "runs" / "budget_selection_rows.jsonl").is_file():
-        rows = tuple(_lines(source / "runs" / "budget_selection_rows.jsonl"))
+        rows = tuple(_lines(source / "runs" / "budget_selection_rows.jsonl", FIELDS))
         tasks = {split: source / "data" / "procedural" / f"{split}.jsonl" for split in SPLITS}
     else:
         raise DataError(
@@ -100,7 +129,10 @@ def import_run(source: Path, into: Path, *, clock: Clock = utc_now) -> Archive:
     The archive is built aside and renamed when it is whole.
     """
     run = read_run(source)
-    into.mkdir(parents=True, exist_ok=True)
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"{into}: cannot be the folder of archives: {error.strerror}") from None
     with tempfile.TemporaryDirectory(dir=into, prefix=jsonfile.TEMPORARY_PREFIX) as aside:
         building = Path(aside)
         for split, path in run.tasks.items():
@@ -112,15 +144,15 @@ def import_run(source: Path, into: Path, *, clock: Clock = utc_now) -> Archive:
         if root.exists():
             raise IntegrityError(f"{root}: exists already; an import never overwrites an archive")
         archive = Archive.create(building, frozen, clock=clock, event="imported")
-        _import_selection(archive, run, source, gates)
+        _import_selection(archive, run, gates)
         archive.root.rename(root)
     return Archive(root, clock=clock)
 
 
-def _import_selection(archive: Archive, run: PublishedRun, source: Path, gates: Gates) -> None:
+def _import_selection(archive: Archive, run: PublishedRun, gates: Gates) -> None:
     protocol = archive.protocol
     number, folder = archive.begin(SELECTION)
-    tables.write_rows(folder / "rows.parquet", [_row(row, source) for row in run.rows])
+    tables.write_rows(folder / "rows.parquet", [_row(row) for row in run.rows])
     tables.write_text(folder / "text.parquet", {_key(row): row["generated_text"] for row in run.rows})
     write_session(folder, protocol, SELECTION, None, None)
 
@@ -139,23 +171,18 @@ def _import_selection(archive: Archive, run: PublishedRun, source: Path, gates: 
     archive.commit(SELECTION, number, folder)
 
 
-def _row(row: Mapping[str, JSON], source: Path) -> Row:
-    where = f"{source}: row {row.get('task_id')!r} trace {row.get('trace_index')!r}"
-    stopped_by = row.get("stopped_by")
-    try:
-        return Row(
-            key=_key(row),
-            seed=row["seed"],
-            prompt_tokens=row["prompt_tokens"],
-            token_ids=array("i", row["generated_token_ids"]),
-            forward_input_lengths=array("i", row["forward_input_lengths"]) if "forward_input_lengths" in row else None,
-            finish_reason=FINISH_REASONS.get(stopped_by, stopped_by) if isinstance(stopped_by, str) else None,
-            claims={name: row[name] for name in CLAIMS},
-        )
-    except KeyError as error:
-        raise DataError(f"{where}: field {error.args[0]!r} is missing") from None
-    except (TypeError, OverflowError) as error:
-        raise DataError(f"{where}: {error}") from None
+def _row(row: Mapping[str, JSON]) -> Row:
+    """A published row, its fields checked as it was read."""
+    lengths, stopped_by = row.get("forward_input_lengths"), row["stopped_by"]
+    return Row(
+        key=_key(row),
+        seed=row["seed"],
+        prompt_tokens=row["prompt_tokens"],
+        token_ids=array("i", row["generated_token_ids"]),
+        forward_input_lengths=None if lengths is None else array("i", lengths),
+        finish_reason=FINISH_REASONS.get(stopped_by, stopped_by),
+        claims={name: row[name] for name in CLAIMS},
+    )
 
 
 def _key(row: Mapping[str, JSON]) -> RowKey:
@@ -164,23 +191,34 @@ def _key(row: Mapping[str, JSON]) -> RowKey:
 
 def _joined(tokens: Path, decoded: Path) -> Iterator[Mapping[str, JSON]]:
     """Put the two compressed files' rows together again by their key."""
-    text = {_key(row): row["generated_text"] for row in _lines(decoded)}
-    for row in _lines(tokens):
+    text = {_key(row): row["generated_text"] for row in _lines(decoded, (*KEY, "generated_text"))}
+    for row in _lines(tokens, [name for name in FIELDS if name != "generated_text"]):
         if _key(row) not in text:
             raise DataError(f"{decoded}: no text for {row['task_id']!r} trace {row['trace_index']}")
-        yield {**row, "generated_text": text[_key(row)]}
+        yield {**row, "generated_text": text.pop(_key(row))}
+    for key in text:
+        raise DataError(f"{decoded}: {key.task_id!r} trace {key.sample_index} has text, but no row in {tokens}")
 
 
-def _lines(path: Path) -> Iterator[Mapping[str, JSON]]:
+def _lines(path: Path, fields: Iterable[str]) -> Iterator[Mapping[str, JSON]]:
+    """The rows of a file, each once and each with these fields, of the types that were published."""
     data = jsonfile.read_bytes(path)
     if path.suffix == ".gz":
         try:
             data = gzip.decompress(data)
         except (OSError, EOFError, zlib.error) as error:
             raise DataError(f"{path}: not a readable gzip file: {error}") from None
+    seen: dict[RowKey, int] = {}
     for number, line in enumerate(data.splitlines(), start=1):
         row = jsonfile.loads(line, source=f"{path}:{number}")
-        missing = [name for name in ("task_id", "trace_index") if name not in row] if isinstance(row, dict) else ["{"]
-        if missing:
-            raise DataError(f"{path}:{number}: field {missing[0]!r} is missing")
+        if not isinstance(row, dict):
+            raise DataError(f"{path}:{number}: is a {type(row).__name__}, expected an object")
+        for name in (*fields, *({"forward_input_lengths"} & row.keys())):
+            is_published, expected = FIELDS.get(name, _INTEGERS)
+            if name not in row:
+                raise DataError(f"{path}:{number}: field {name!r} is missing, expected {expected}")
+            if not is_published(row[name]):
+                raise DataError(f"{path}:{number}: field {name!r} is {str(row[name])[:60]!r}, expected {expected}")
+        if (first := seen.setdefault(_key(row), number)) != number:
+            raise DataError(f"{path}:{number}: {row['task_id']!r} trace {row['trace_index']} is that of line {first}")
         yield row

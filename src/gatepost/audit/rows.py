@@ -101,7 +101,7 @@ def read_rows(path: Path) -> tuple[Row, ...]:
             token_ids=_present(token_ids, path),
             forward_input_lengths=forward,
             **{name: record[name] for name in _PLAIN},
-            claims=jsonfile.loads(record["claims"].encode(), source=f"{path}: column claims"),
+            claims=_claims(record["claims"], path),
         )
         for record, token_ids, forward in zip(plain, ids, lengths, strict=True)
     )
@@ -253,3 +253,10 @@ def _present(ids: "array[int] | None", path: Path) -> "array[int]":
     if ids is None:
         raise DataError(f"{path}: column token_ids: null, expected a list of ids")
     return ids
+
+
+def _claims(text: str, path: Path) -> dict[str, Any]:
+    claims = jsonfile.loads(text.encode(), source=f"{path}: column claims")
+    if not isinstance(claims, dict):
+        raise DataError(f"{path}: column claims: {text[:60]!r}, expected an object")
+    return claims

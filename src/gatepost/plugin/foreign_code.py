@@ -32,5 +32,18 @@ def _archives_near(config: pytest.Config) -> Iterator[Path]:
     named = config.known_args_namespace.file_or_dir or config.getini("testpaths")
     for argument in named or ["."]:
         path = start / argument.partition("::")[0]
-        below = sorted(path.iterdir()) if path.is_dir() else []
-        yield from filter(is_archive, (path, *path.parents, *below))
+        yield from filter(_is_readable_archive, (path, *path.parents, *_below(path)))
+
+
+def _below(path: Path) -> list[Path]:
+    try:
+        return sorted(path.iterdir())
+    except OSError:  # a file, or nothing that pytest could read either
+        return []
+
+
+def _is_readable_archive(folder: Path) -> bool:
+    try:
+        return is_archive(folder)
+    except OSError:  # this looks into folders that may be none of the run's business
+        return False

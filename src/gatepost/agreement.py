@@ -1,0 +1,47 @@
+"""Do the files of one step agree with each other? Whatever gates are registered, and whatever they make of it.
+
+1. There is one prompt for each registered task, and every row was fed as many tokens as its prompt has.
+2. Every row has a grade, and every row that was completed has a text; nothing else has either.
+"""
+
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from gatepost.errors import IntegrityError
+from gatepost.evidence import Record
+from gatepost.fingerprint import RowKey
+
+
+def require_agreement(folder: Path, record: Record) -> None:
+    """Raise ``IntegrityError`` for the first file of a step that does not agree with its rows or tasks."""
+    if record.prompts is not None:
+        _require_prompts(folder, record)
+    rows = record.rows or ()
+    keys = {row.key for row in rows}
+    completed = {row.key for row in rows if row.finish_reason is not None}
+    if record.text is not None:
+        _require_keys(folder / "text.parquet", record.text, at_least=completed, at_most=keys)
+    if record.grades is not None:
+        _require_keys(folder / "grades.parquet", record.grades, at_least=keys, at_most=keys)
+
+
+def _require_prompts(folder: Path, record: Record) -> None:
+    lengths = {prompt.task_id: len(prompt.token_ids) for prompt in record.prompts or ()}
+    found, expected = sorted(prompt.task_id for prompt in record.prompts or ()), sorted(record.plan.task_ids)
+    if found != expected:
+        raise IntegrityError(f"{folder / 'prompts.parquet'}: prompts of tasks {found}, expected one of each {expected}")
+    for row in record.rows or ():
+        if row.prompt_tokens != lengths.get(row.key.task_id):
+            raise IntegrityError(
+                f"{folder / 'rows.parquet'}: {row.key.task_id} sample {row.key.sample_index}: prompt_tokens is "
+                f"{row.prompt_tokens}, its prompt in prompts.parquet has {lengths.get(row.key.task_id)}"
+            )
+
+
+def _require_keys(
+    path: Path, found: Iterable[RowKey], *, at_least: Collection[RowKey], at_most: Collection[RowKey]
+) -> None:
+    keys = set(found)
+    for key in sorted((keys - set(at_most)) | (set(at_least) - keys)):
+        problem = "is not in rows.parquet" if key in keys else "is missing, but is in rows.parquet"
+        raise IntegrityError(f"{path}: {key.task_id} sample {key.sample_index}: {problem}")

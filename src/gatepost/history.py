@@ -1,0 +1,89 @@
+"""Does the history fit itself, and what lies in the archive?
+
+1. The first event says where the protocol came from, ``frozen`` or ``imported``, and names it by its digest.
+2. Attempts are numbered 1, 2, 3…, each at a step of the protocol. One is open at a time, and is closed once.
+3. A step finishes once, and nothing is attempted at it afterwards.
+4. Every receipt is that of the attempt that finished its step, and the history says what it decided.
+5. The receipts are imported if the protocol is, and an import says what its limits are.
+
+Which attempts have a folder follows from it, see ``layout``. The clock may go backwards: events are in order by their
+numbers.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from gatepost.archive import CLOSING_EVENTS, Archive, outcome_of
+from gatepost.errors import IntegrityError
+from gatepost.journal import TIME_FORMAT, Event
+from gatepost.ladder import steps_of
+
+ORIGINS = ("frozen", "imported")
+
+
+def verify_events(archive: Archive, events: Sequence[Event]) -> None:
+    """Raise ``IntegrityError`` for the first event that breaks one of the first three rules."""
+    if not events:
+        raise IntegrityError(f"{archive.root / 'log'}: holds no event, expected one that says frozen or imported")
+    steps = {str(step) for step in steps_of(archive.protocol)}
+    attempts, finished = 0, set[str]()
+    running: Event | None = None
+    for event in events:
+        path = archive.root / event.path
+        _require_time(path, event.at)
+        if (event.sequence == 1) is not (event.event in ORIGINS):
+            raise IntegrityError(f"{path}: field event is {event.event!r}; frozen or imported comes first, and once")
+        if event.event in ORIGINS and event.detail != archive.protocol.digest:
+            raise IntegrityError(f"{path}: field detail is {event.detail!r}, expected {archive.protocol.digest}")
+        if event.event == "started":
+            attempts += 1
+            if running or event.attempt != attempts or event.step not in steps - finished:
+                raise IntegrityError(
+                    f"{path}: starts attempt {event.attempt} at {event.step}, expected attempt {attempts} at one of "
+                    f"{', '.join(sorted(steps - finished))}, when no other is open"
+                )
+            running = event
+        elif event.event in CLOSING_EVENTS:
+            if running is None or (event.attempt, event.step) != (running.attempt, running.step):
+                expected = f"of attempt {running.attempt} at {running.step}" if running else "of nothing: none is open"
+                raise IntegrityError(
+                    f"{path}: is the end of attempt {event.attempt} at {event.step}, expected that {expected}"
+                )
+            finished |= {str(event.step)} if event.event == "finished" else set()
+            running = None
+        elif (event.step, event.attempt) != (None, None):
+            raise IntegrityError(f"{path}: names {event.step} and attempt {event.attempt}, expected neither")
+
+
+def verify_receipts(archive: Archive, events: Sequence[Event]) -> None:
+    """Raise ``IntegrityError`` for the first receipt that the history does not tell of, or tells otherwise of."""
+    told = {event.step: event for event in events if event.event == "finished"}
+    committed = {event.step: event for event in archive.open_attempts(events)}  # a run may be cut off right after
+    for step in archive.finished_steps():
+        receipt, path = archive.receipt(step), archive.step_folder(step) / "receipt.json"
+        event = told.pop(str(step), None) or committed.get(str(step))
+        if event is None or event.attempt != receipt["attempt"]:
+            raise IntegrityError(
+                f"{path}: field attempt is {receipt['attempt']}, "
+                f"but {'no attempt' if event is None else f'attempt {event.attempt}'} finished in the history"
+            )
+        outcome = outcome_of(receipt)
+        if event.event == "finished" and event.detail != outcome:
+            raise IntegrityError(
+                f"{archive.root / event.path}: field detail is {event.detail!r}, the receipt says {outcome!r}"
+            )
+        origin = "imported" if events[0].event == "imported" else "live"
+        if receipt["origin"] != origin:
+            raise IntegrityError(f"{path}: field origin is {receipt['origin']}, the history says {origin}")
+        if origin == "imported" and not receipt["limits"]:
+            raise IntegrityError(f"{path}: field limits is empty, expected what an import cannot show")
+    for event in told.values():
+        raise IntegrityError(f"{archive.root / event.path}: {event.step} finished, but has no receipt")
+
+
+def _require_time(path: Path, at: str) -> None:
+    try:
+        datetime.strptime(at, TIME_FORMAT)
+    except ValueError:
+        raise IntegrityError(f"{path}: field at is {at!r}, expected a time in UTC") from None

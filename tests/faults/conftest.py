@@ -1,0 +1,70 @@
+"""A finished archive to be changed, and the ways of somebody who makes every digest anew after a change."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gatepost import jsonfile
+from gatepost.archive import Archive
+from gatepost.audit import rows as tables
+from gatepost.errors import GatepostError
+from gatepost.ladder import Step
+from gatepost.replay import Replay, replay
+from gatepost.stepfiles import write_manifest
+from tests.archives import Project, create_project, reseal, rewrite
+
+Event = dict[str, Any]
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Path]:
+    """A project and its replicated archive; tests work on copies."""
+    project = create_project(tmp_path_factory.mktemp("project"))
+    archive = project.freeze()
+    project.run(archive)
+    return project, archive.root
+
+
+@pytest.fixture
+def copied(finished: tuple[Project, Path], tmp_path: Path) -> tuple[Project, Archive]:
+    project, root = finished
+    return project, Archive(shutil.copytree(root, tmp_path / root.name))
+
+
+def replayed(project: Project, root: Path, **options: Any) -> Replay:
+    return replay(root, gates=project.gates, studies=project.studies, **options)
+
+
+def problem(project: Project, root: Path, **options: Any) -> str:
+    """How an archive is not faithful: the error, or the differences. Empty for a faithful one."""
+    try:
+        return "\n".join(replayed(project, root, **options).differences)
+    except GatepostError as error:
+        return str(error)
+
+
+def rewrite_history(archive: Archive, change: Callable[[list[Event]], list[Event]]) -> None:
+    """Tell another history, whose numbers and links fit."""
+    paths = sorted((archive.root / "log").iterdir())
+    events = change([jsonfile.read(path) for path in paths])
+    for path in paths:
+        path.unlink()
+    previous = None
+    for number, event in enumerate(events, start=1):
+        data = jsonfile.canonical({**event, "sequence": number, "previous": previous})
+        jsonfile.write_new(archive.root / "log" / f"{number:04}.json", data)
+        previous = jsonfile.digest(data)
+    archive.write_catalog()
+
+
+def rebind(archive: Archive, step: Step) -> None:
+    """Make manifest, receipt, selection and catalog of a step anew."""
+    folder = archive.step_folder(step)
+    (folder / "rows.json").unlink(missing_ok=True)
+    rows = tables.read_rows(folder / "rows.parquet") if (folder / "rows.parquet").exists() else None
+    manifest = write_manifest(folder, archive.protocol, step, rows)
+    rewrite(folder / "receipt.json", lambda receipt: receipt.update(manifest=manifest))
+    reseal(archive)
