@@ -104,12 +104,12 @@ class ChildProcess:
     def _read_some(self, deadline: float) -> bytes:
         """What the pipe holds now or next; empty at its end."""
         while True:
-            gone = self._process.poll() is not None  # asked first: what a dead child wrote is in the pipe by then
             left = deadline - time.monotonic()
-            if _ready(self._output, selectors.EVENT_READ, 0 if gone else min(left, TICK_SECONDS)):
+            if _ready(self._output, selectors.EVENT_READ, min(left, TICK_SECONDS)):
                 return os.read(self._output, 1 << 16)
-            if gone:
-                return b""
+            # Only a silent child is asked for: an interrupt inside ``poll`` would leave its lock held for good.
+            if self._process.poll() is not None and not _ready(self._output, selectors.EVENT_READ, 0):
+                return b""  # it is dead, and somebody else holds its pipe open
             if left <= 0:
                 raise TimeoutError
 
