@@ -1,12 +1,12 @@
 """The command line: freeze, plan, status, replay, import. Live steps run under pytest."""
 
 import argparse
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from gatepost.errors import GatepostError
+from gatepost.folders import root_of
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -14,7 +14,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return int(options.command(options))
-    except GatepostError as error:
+    except (GatepostError, OSError) as error:  # a full disk and a folder that is a file are no bugs
         print(f"gatepost: {error}", file=sys.stderr)
         return 1
 
@@ -67,11 +67,10 @@ def _folder(text: str) -> Path:
 
 
 def _root(text: str) -> str:
-    """A catalog root with the name of its hash, which people may leave out."""
-    digits = text.removeprefix("sha256:")
-    if not re.fullmatch("[0-9a-f]{64}", digits):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a catalog root, expected 64 hex digits")
-    return f"sha256:{digits}"
+    try:
+        return root_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _freeze(options: argparse.Namespace) -> int:

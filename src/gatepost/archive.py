@@ -22,6 +22,7 @@ from typing import Self
 from gatepost import jsonfile, schema, tree
 from gatepost.errors import DataError, IntegrityError, OrderError
 from gatepost.fingerprint import tree_root
+from gatepost.folders import is_archive
 from gatepost.freeze import FrozenPlan
 from gatepost.journal import Clock, Event, Journal, utc_now
 from gatepost.ladder import Judgement, Step, audit, steps_of
@@ -276,14 +277,6 @@ def outcome_of(receipt: Mapping[str, JSON]) -> str:
     """What the history says of a finished step: the label that ended the study, else where the ladder stands."""
     decision = receipt["decision"]
     return str(decision["label"] or decision["reason"])
-
-
-def is_archive(folder: Path) -> bool:
-    """Whether a folder has parts that only an archive has: one that lost its protocol has to fail, not to be missed.
-
-    Other projects have a ``protocol.json`` too, so that file says nothing.
-    """
-    return sum((folder / part).exists() for part in ("bound", "catalog.json", "log/0001.json", "steps")) >= 2
 
 
 def find_archives(path: Path) -> list[Path]:

@@ -219,18 +219,3 @@ def _row(key: RowKey, request: Request, sampled: _Partial) -> Row:
         injected_tokens=sampled.injected_tokens,
         reprefilled_tokens=completion.reprefilled_tokens if completion else 0,
     )
-
-
-def count_ids(stream: Path) -> tuple[int, int]:
-    """(samples begun, ids) in a stream that may end in the middle of a line."""
-    samples: set[str] = set()
-    ids = 0
-    for line in stream.read_bytes().splitlines():
-        try:
-            record = json.loads(line)
-            if "token_ids" in record:
-                ids += len(record["token_ids"])
-                samples.add(record["request_id"])
-        except (ValueError, TypeError, KeyError):
-            break
-    return len(samples), ids

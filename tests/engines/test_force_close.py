@@ -18,7 +18,8 @@ from gatepost.engines.scripted_text import IDS, MODEL_EOS, THINK_CLOSE, encode
 from gatepost.engines.thinking_budget import Transcript, refuse_unless_it_fits
 from gatepost.errors import EngineError
 from gatepost.fingerprint import RowKey
-from gatepost.sampling import Stream, count_ids, sample
+from gatepost.sampling import Stream, sample
+from gatepost.stepfiles import count_ids
 from gatepost.testing import ForceCloseContract, Sampled, build_request, build_sampling, build_spec, collect
 
 CLOSE, STOP = IDS[THINK_CLOSE], IDS[MODEL_EOS]

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gatepost.errors import GatepostError
+from gatepost.folders import is_archive
 from gatepost.plugin.live import LIVE, live_requested
 from gatepost.plugin.options import workspace
 from gatepost.plugin.terminal import PROPERTY, ArchiveSummary
@@ -30,14 +31,6 @@ if TYPE_CHECKING:
 
 Question = Callable[[], ArchiveSummary | None]
 """Raises ``GatepostError`` if the answer is no; may return what is to be shown of the archive."""
-
-
-def is_archive(folder: Path) -> bool:
-    """Whether a folder has most parts of an archive: one that lost a part has to fail, not to go unnoticed.
-
-    Other projects have a ``protocol.json`` too, and are left alone.
-    """
-    return sum((folder / name).exists() for name in ("protocol.json", "catalog.json", "bound", "log")) >= 3
 
 
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.plugin.collect import is_archive
+from gatepost.folders import is_archive
 
 CONFIGURATIONS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gatepost.folders import root_of
 from gatepost.plugin import hookspec
 
 if TYPE_CHECKING:
@@ -97,7 +98,10 @@ class Workspace:
     def expected_root(self) -> str | None:
         """The catalog root of ``--gatepost-root``, with the name of its hash."""
         root: str | None = self._config.getoption("gatepost_root")
-        return None if root is None else f"sha256:{root.removeprefix('sha256:')}"
+        try:
+            return None if root is None else root_of(root)
+        except ValueError as error:
+            raise pytest.UsageError(f"--gatepost-root: {error}") from None
 
     @cached_property
     def gates(self) -> Gates:
