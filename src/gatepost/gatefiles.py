@@ -42,7 +42,8 @@ class Gates:
     def __init__(self, folders: Iterable[Path] = ()) -> None:
         self._gates: dict[tuple[str, int], Gate] = {}
         self._source: dict[tuple[str, int], Path] = {}
-        for folder in (bundled.folder("gates"), *folders):
+        self.folders = (bundled.folder("gates"), *folders)
+        for folder in self.folders:
             for path in sorted(folder.glob("*.py")):
                 self._add(path.resolve())
 
@@ -62,7 +63,8 @@ class Gates:
         if (name, version) in self._gates:
             return self._gates[name, version]
         versions = [str(known) for gate, known in sorted(self._gates) if gate == name]
-        found = f"versions {', '.join(versions)}" if versions else "no gate of that name"
+        searched = f"no gate of that name in {', '.join(map(str, self.folders))}"
+        found = f"versions {', '.join(versions)}" if versions else searched
         raise RegistrationError(f"{where}: gate {name} version {version} is not installed; found {found}")
 
     def of(self, entry: GateEntry, *, where: str) -> Gate:

@@ -6,8 +6,8 @@ from gatepost.archive import Archive
 from gatepost.errors import GatepostError
 from gatepost.freeze import FrozenPlan
 from gatepost.gatefiles import Gates
-from gatepost.ladder import audit
-from gatepost.protocol import Protocol, Scope, Stage, sample_count
+from gatepost.ladder import Step, audit
+from gatepost.protocol import Protocol, Stage, sample_count
 from gatepost.reachability import registered_reach
 from gatepost.stepfiles import count_ids
 
@@ -19,7 +19,7 @@ def plan_text(plan: FrozenPlan, gates: Gates) -> str:
     lines = [f"{protocol.id}: {protocol.document['preregistration']['question']}", f"protocol: {protocol.digest}", ""]
     lines += ["stage            scope     tasks  samples  tokens at most"]
     for stage in protocol.stages:
-        tasks, samples = sample_count(stage, range(sizes[stage.splits[0]]))
+        tasks, samples = sample_count(stage, range(sum(sizes[split] for split in stage.splits)))
         cost = samples * (_cap(protocol, stage) + protocol.max_answer_tokens)
         lines.append(f"{stage.name:<16} {stage.scope:<9} {tasks:>5}  {samples:>7}  {cost if samples else 0:>14}")
     lines += ["", "what it takes to meet each threshold"]
@@ -29,6 +29,14 @@ def plan_text(plan: FrozenPlan, gates: Gates) -> str:
 
 def _cap(protocol: Protocol, stage: Stage) -> int:
     return stage.max_think_tokens or protocol.rungs[-1].max_think_tokens
+
+
+def live_command(archive: Archive, step: Step) -> str:
+    """What runs a step: ``-m gpu`` where it starts an engine on an accelerator."""
+    accelerated = str(archive.protocol.engine["options"].get("device", "")).startswith("cuda")
+    if accelerated and archive.protocol.stage(step.stage).samples:
+        return f"pytest -m gpu {archive.root}"
+    return f"pytest -m cpu {archive.root} --gatepost-live"
 
 
 def status_text(archive: Archive, *, log: bool = False) -> str:
@@ -55,12 +63,17 @@ def _status(archive: Archive, *, log: bool) -> Iterator[str]:
         label = protocol.labels[decision.state]
         yield f"  licenses: {label.licenses}"
         yield f"  does not license: {label.does_not_license}"
-    elif decision.step is not None and protocol.stage(decision.step.stage).scope is not Scope.ONCE:
-        yield f"  caps: {', '.join(rung.name for rung in protocol.rungs)}"
     events = archive.journal.read()
+    if decision.step is not None and not decision.terminal:
+        yield f"  run it: {live_command(archive, decision.step)}"
+        last = events[-1]
+        if last.event in ("failed", "refused") and last.step == str(decision.step):
+            yield f"  last try: {last}"
     for event in archive.open_attempts(events):
         yield f"  attempt {event.attempt} at {event.step} was started at {event.at} and is open: running, or killed"
     for folder in archive.attempt_folders():
+        if (folder / "session.json").exists():
+            yield f"  {folder.name}: every sample was drawn and is kept; the next live run judges them and draws none"
         if (folder / "stream.jsonl").exists():
             samples, ids = count_ids(folder / "stream.jsonl")
             yield f"  {folder.name}: kept {ids} ids of {samples} samples; an attempt, never a row set"
