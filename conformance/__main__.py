@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from conformance import native_seam
+from conformance import native_seam, verified_macro_tasks
 from gatepost.audit.native_seam import import_run
 from gatepost.gatefiles import Gates
 from gatepost.replay import replay
@@ -38,6 +38,8 @@ def main() -> int:
     ]
     published = {row[0] for row in rows}
     rows += [(name, expected, recomputed, "match") for name, expected, recomputed in beside if name not in published]
+    macro = folder / "verified_macro_exact_cudagraph_rerun"
+    rows += [(name, expected, recomputed, "match") for name, expected, recomputed in verified_macro_tasks.check(macro)]
     failures = [name for name, *row in rows if not _print_row(name, *row)]
     if not result.faithful:
         failures.append("replay")
