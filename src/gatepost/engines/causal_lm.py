@@ -1,7 +1,7 @@
 """A causal language model and its tokenizer, loaded exactly as registered. Imported in an engine's child alone."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -9,6 +9,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
 from gatepost.engine import EngineFacts, EngineSpec, SamplingParams
 from gatepost.engines import torch_environment
+from gatepost.engines.chat_tokenizer import ChatTokenizer
 from gatepost.engines.decoding import Decoder, Sampler
 from gatepost.engines.model_folder import Source
 from gatepost.errors import EngineError
@@ -24,7 +25,7 @@ class CausalLM:
         """Load from local files only. Raises ``EngineError`` (``refused``) where the model is not as registered."""
         self._options, self._source = options, source
         device = torch_environment.set_up(options.device, threads=options.threads, deterministic=options.deterministic)
-        self._tokenizer: Any = AutoTokenizer.from_pretrained(source.tokenizer, local_files_only=True)
+        self.tokenizer = ChatTokenizer(AutoTokenizer.from_pretrained(source.tokenizer, local_files_only=True))
         model: Any = AutoModelForCausalLM.from_pretrained(
             source.model,
             dtype=getattr(torch, options.dtype),
@@ -55,28 +56,15 @@ class CausalLM:
             model_files=self._source.digests(),
             revision=self._source.revision,
             tokenizer_revision=self._source.tokenizer_revision,
-            markers={marker: self._one_id(marker) for marker in spec.markers},
+            markers={marker: self.tokenizer.one_id(marker) for marker in spec.markers},
             model_eos_ids=None if eos is None else [eos] if isinstance(eos, int) else list(eos),
-            tokenizer_eos_id=self._tokenizer.eos_token_id,
+            tokenizer_eos_id=self.tokenizer.eos_id,
             environment={
                 **torch_environment.switches(),
                 "sampling_device": str(self._decoder.sampling_device),
                 "parameters_by_dtype": self._parameters_by_dtype(),
             },
         )
-
-    def render(self, messages: Sequence[Mapping[str, str]], *, thinking: bool) -> tuple[str, tuple[int, ...]]:
-        """Prompt text and ids, thinking channel open or closed. ``EngineError`` (``refused``) without a template."""
-        if self._tokenizer.chat_template is None:
-            raise EngineError("the tokenizer has no chat template", kind="refused")
-        # Explicit, because templates differ in their default; one without the switch ignores it.
-        text: str = self._tokenizer.apply_chat_template(
-            [dict(message) for message in messages],
-            add_generation_prompt=True,
-            tokenize=False,
-            enable_thinking=thinking,
-        )
-        return text, tuple(self._tokenizer.encode(text, add_special_tokens=False))
 
     def sampler(self, params: SamplingParams) -> Sampler:
         """The objects that apply the sampling values."""
@@ -90,11 +78,6 @@ class CausalLM:
         """Input lengths in tokens of the forward calls since this was last asked."""
         return self._decoder.take_lengths()
 
-    def decode(self, token_ids: Sequence[int]) -> str:
-        """Ids to text, special tokens included and no space tidied away."""
-        text: str = self._tokenizer.decode(token_ids, skip_special_tokens=False, clean_up_tokenization_spaces=False)
-        return text
-
     def _refuse_other_than_registered(self) -> None:
         positions = getattr(self._config, "max_position_embeddings", None)
         if positions is not None and self._options.max_model_len > positions:
@@ -102,10 +85,6 @@ class CausalLM:
                 f"options: max_model_len {self._options.max_model_len}, but the model has {positions} positions",
                 kind="refused",
             )
-
-    def _one_id(self, marker: str) -> int | None:
-        ids = self._tokenizer.encode(marker, add_special_tokens=False)
-        return ids[0] if len(ids) == 1 else None
 
     def _parameters_by_dtype(self) -> dict[str, int]:
         """Parameter counts: some models keep a few weights in another type than the one asked for."""

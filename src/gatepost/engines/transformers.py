@@ -90,10 +90,8 @@ class TransformersEngine:
 
     def render(self, conversations: Mapping[str, Sequence[Mapping[str, str]]]) -> list[Prompt]:
         """Render with the model's chat template. It writes the special tokens itself; none is added."""
-        model = self._open()
-        rendered = {
-            task_id: model.render(messages, thinking=self._thinking) for task_id, messages in conversations.items()
-        }
+        tokenizer, thinking = self._open().tokenizer, self._thinking
+        rendered = {name: tokenizer.render(messages, thinking=thinking) for name, messages in conversations.items()}
         return [Prompt(task_id, text, token_ids) for task_id, (text, token_ids) in rendered.items()]
 
     def generate(self, requests: Iterable[Request]) -> Iterator[Chunk | Completion]:
@@ -108,7 +106,7 @@ class TransformersEngine:
                 request,
                 model.sample(request.token_ids, sampler, request.seed),
                 take_lengths=model.take_lengths,
-                decode=model.decode,
+                decode=model.tokenizer.decode,
             )
 
     def close(self) -> None:
