@@ -7,6 +7,13 @@ from tests.archives import Project, create_project
 Run = Callable[..., pytest.RunResult]
 
 
+@pytest.fixture(autouse=True)
+def like_at_a_desk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where CI is set, pytest shortens nothing, and a line that is expected once can come twice."""
+    for name in ("CI", "BUILD_NUMBER"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture
 def project(pytester: pytest.Pytester) -> Project:
     """The toy project, in the directory in which pytest is run."""
