@@ -8,18 +8,24 @@ from gatepost.replay import Replay
 from gatepost.verdict import Outcome, Verdict
 
 
-def replay_text(replay: Replay) -> str:
-    """A replayed archive: its table, its decision, and everything in which the record is not faithful."""
+def replay_text(replay: Replay, *, moves: bool = False) -> str:
+    """A replayed archive: its table, its decision, and everything in which the record is not faithful.
+
+    Args:
+        moves: a live step follows, so that the catalog root of now is none to note.
+    """
     return summary(
         replay.archive.protocol,
         {step.step: step.judgements for step in replay.steps},
         replay.decision,
         notes=[*replay.notes, *(f"not faithful: {difference}" for difference in replay.differences)],
-        root=replay.archive.catalog()["root"],
+        root=None if moves else replay.archive.catalog()["root"],
     )
 
 
-def summary(protocol: Protocol, judgements: Judgements, decision: Decision, *, notes: Iterable[str], root: str) -> str:
+def summary(
+    protocol: Protocol, judgements: Judgements, decision: Decision, *, notes: Iterable[str], root: str | None
+) -> str:
     """The table of an archive, what is unknown in it, the decision that follows, and notes.
 
     Args:
@@ -29,7 +35,8 @@ def summary(protocol: Protocol, judgements: Judgements, decision: Decision, *, n
     lines += [f"  {line}" for line in table(protocol, judgements)]
     lines += [f"  inconclusive: {line}" for line in _unknown(judgements)]
     lines += [f"  note: {note}" for note in notes]
-    lines += [f"  {decision}", f"    {decision.reason}", f"  catalog root: {root}"]
+    lines += [f"  {decision}", f"    {decision.reason}"]
+    lines += [] if root is None else [f"  catalog root: {root}"]
     return "\n".join(lines)
 
 

@@ -164,3 +164,13 @@ def test_a_collection_error_elsewhere_is_not_hidden(project: Project, run: Run, 
     result = run("--gatepost-live")
     assert result.ret == pytest.ExitCode.INTERRUPTED
     assert lines_with(result, "of the test module")
+
+
+def test_a_live_step_that_fails_leaves_no_stale_catalog_root_on_the_screen(project: Project, run: Run) -> None:
+    archive = project.freeze(engine_model_len=8192)
+    project.step(archive)
+    before = archive.catalog()["root"]
+    result = run("receipts", "--gatepost-live")
+    result.assert_outcomes(passed=4, failed=1)
+    assert archive.catalog()["root"] != before, "the refusal is journalled"
+    assert not lines_with(result, "catalog root")

@@ -16,6 +16,7 @@ from gatepost import integrity
 from gatepost.archive import Archive
 from gatepost.errors import GatepostError, OrderError
 from gatepost.ladder import Decision, Step, audit, judged_rungs
+from gatepost.plugin.live import live_requested
 from gatepost.plugin.options import Workspace, workspace
 from gatepost.plugin.terminal import ArchiveSummary, ProgressLine
 from gatepost.probe import Probe
@@ -90,7 +91,8 @@ class ArchiveReplay:
         steps = [self._step(step) for step in self.archive.finished_steps()]
         replayed = replay_ladder(self.archive, steps, self._notes())
         self._require_none(replayed.decision_differences)
-        return _summary(self.archive, replayed.decision, replay_text(replayed))
+        moves = live_requested(self._workspace.config) and not replayed.decision.terminal
+        return _summary(self.archive, replayed.decision, replay_text(replayed, moves=moves))
 
     def _notes(self) -> list[str]:
         root = self._workspace.expected_root

@@ -85,19 +85,20 @@ class Workspace:
     """What a run judges and samples with. Nothing is loaded before it is asked for.
 
     Attributes:
+        config: of the run.
         archives: the collected ones, by their folders.
         stepped: whether this run has started the one step that it may run.
     """
 
     def __init__(self, config: pytest.Config) -> None:
-        self._config = config
+        self.config = config
         self.archives: dict[Path, ArchiveReplay] = {}
         self.stepped = False
 
     @property
     def expected_root(self) -> str | None:
         """The catalog root of ``--gatepost-root``, with the name of its hash."""
-        root: str | None = self._config.getoption("gatepost_root")
+        root: str | None = self.config.getoption("gatepost_root")
         try:
             return None if root is None else root_of(root)
         except ValueError as error:
@@ -124,16 +125,16 @@ class Workspace:
         from gatepost import engines
         from gatepost.engines.child import ChildSession
 
-        self._config.hook.pytest_gatepost_engines(register=engines.register)
+        self.config.hook.pytest_gatepost_engines(register=engines.register)
         return ChildSession
 
     def _folders(self, name: str) -> list[Path]:
         """The folders of ``--gatepost-<name>``, else the one in the root directory, if there is one."""
-        default = self._config.rootpath / name
-        return _named_folders(self._config, name) or [default] * default.is_dir()
+        default = self.config.rootpath / name
+        return _named_folders(self.config, name) or [default] * default.is_dir()
 
     def _hooked_gate_folders(self) -> Iterator[Path]:
-        for folders in self._config.hook.pytest_gatepost_gate_paths(config=self._config):
+        for folders in self.config.hook.pytest_gatepost_gate_paths(config=self.config):
             yield from folders  # pluggy leaves out those that returned None
 
 
