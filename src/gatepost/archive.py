@@ -30,7 +30,7 @@ from gatepost.protocol import Protocol
 from gatepost.roots import refuse_forbidden
 from gatepost.studyfiles import TaskDocument
 from gatepost.taskfile import read_tasks
-from gatepost.verdict import JSON
+from gatepost.verdict import JSON, conjunction
 
 FOLDERS = ("attempts", "bound", "log", "steps")
 CLOSING_EVENTS = ("refused", "failed", "finished")
@@ -225,15 +225,14 @@ class Archive:
             return None
         outcomes = []
         for rung in self.protocol.rungs:
-            at_rung = {
-                str(judgement.outcome)
+            at_rung = [
+                judgement.outcome
                 for step, judged in judgements.items()
                 for judgement in judged
                 if judgement.rung == rung.name and step.rung in (None, rung.name) and not self._after(step)
-            }
+            ]
             if at_rung:
-                outcome = next(name for name in ("fail", "inconclusive", "pass") if name in at_rung)
-                outcomes.append({"rung": rung.name, "outcome": outcome})
+                outcomes.append({"rung": rung.name, "outcome": str(conjunction(at_rung))})
         return {
             "schema": "gatepost/selection/1",
             "protocol": self.protocol.digest,
