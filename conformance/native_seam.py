@@ -11,14 +11,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from conformance.table import Fact, Recomputed
 from gatepost.archive import Archive
-from gatepost.audit.native_seam import PublishedRun, read_run
+from gatepost.audit.native_seam import PublishedRun, import_run, read_run
 from gatepost.evidence import Sample
 from gatepost.gate import SampleSize
 from gatepost.gatefiles import Gates
 from gatepost.periodicity import max_ngram_count, tail_period, unique_ratio
 from gatepost.records import records_of
-from gatepost.replay import Replay
+from gatepost.replay import Replay, replay
 from gatepost.seeds import child_seed
 from gatepost.stats import wilson_lower
 from gatepost.studyfiles import load_domain
@@ -28,7 +29,16 @@ FOLDER = "native_thought_seam_budget_ladder"
 TAIL, MAX_PERIOD = 256, 32
 
 
-def derive(source: Path, archive: Archive, replay: Replay) -> dict[str, Any]:
+def recompute(source: Path, scratch: Path) -> Recomputed:
+    """Import the published run, replay it, and derive what can be derived."""
+    archive = import_run(source, scratch)
+    replayed = replay(archive.root, gates=Gates(), studies=[])
+    beside = list(_facts_beside(source, archive))
+    derived = _derive(source, archive, replayed) | {name: recomputed for name, _, recomputed in beside}
+    return Recomputed(replayed, derived, beside, list(_described(source)))
+
+
+def _derive(source: Path, archive: Archive, replay: Replay) -> dict[str, Any]:
     """Name -> recomputed value, for everything that the rows, tasks and registered plan can tell."""
     run = read_run(source)
     gates = Gates()
@@ -147,7 +157,7 @@ def _freshness(source: Path, archive: Archive, run: PublishedRun) -> Iterator[tu
     yield "freshness.total_unique_fingerprints", len(every)
 
 
-def facts_beside(source: Path, archive: Archive) -> Iterator[tuple[str, Any, Any]]:
+def _facts_beside(source: Path, archive: Archive) -> Iterator[Fact]:
     """Checks without a published number of their own: (name, expected, recomputed)."""
     protocol = archive.protocol
     domain = load_domain(protocol.study, protocol.domain_version, [], where="conformance")
@@ -171,7 +181,7 @@ def facts_beside(source: Path, archive: Archive) -> Iterator[tuple[str, Any, Any
     yield "program_overlap.shared_between_splits", overlap["shared_between_splits"], len(set.intersection(*by_split))
 
 
-def described(source: Path) -> Iterator[str]:
+def _described(source: Path) -> Iterator[str]:
     """What the archive says of program overlap and nobody can derive from it: its parents are digests of records."""
     entries = json.loads((source.parent / "published.json").read_bytes())["derived_unpublished"]
     overlap = next(entry for entry in entries if entry["set"] == "task_programs")

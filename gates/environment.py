@@ -1,6 +1,6 @@
 """Is this the registered environment?"""
 
-from gatepost.gate import Check, Checks, Evidence, canonicalize_name, canonicalize_version, gate
+from gatepost.gate import Check, Checks, Evidence, Outcome, canonicalize_name, canonicalize_version, gate, share
 
 
 @gate(version=1, reads=["engine"], role="validity")
@@ -8,16 +8,24 @@ def environment(evidence: Evidence) -> Checks:
     """Every registered package is installed in the registered version, as PEP 440 understands ``==``.
 
     Spelling and trailing zeros do not count. The local part (``+cpu``) counts only if it was registered: it tells
-    builds of one release apart, which a study may or may not care for.
+    builds of one release apart, which a study may or may not care for. Under a lock, packages that are installed
+    beside it are counted and named but are no fault: gatepost is one itself.
     """
-    registered = evidence.plan.protocol.engine["packages"]
-    facts = evidence.engine
+    protocol, facts = evidence.plan.protocol, evidence.engine
+    registered = protocol.engine["packages"]
     installed = {} if facts is None else {canonicalize_name(name): version for name, version in facts.versions.items()}
+    checks = []
     for package, version in sorted(registered.items()):
         found = installed.get(canonicalize_name(package))
         if found is None:
-            yield Check(package, None if facts is None else "missing", "==", canonicalize_version(version))
+            checks.append(Check(package, None if facts is None else "missing", "==", canonicalize_version(version)))
             continue
         compared = found if "+" in version else found.partition("+")[0]
         note = None if found == version else f"registered {version}, installed {found}"
-        yield Check(package, canonicalize_version(compared), "==", canonicalize_version(version), note=note)
+        checks.append(Check(package, canonicalize_version(compared), "==", canonicalize_version(version), note=note))
+    yield from checks
+    if facts is not None and protocol.locks:
+        held = sum(check.outcome is Outcome.PASS for check in checks)
+        beside = sorted(installed.keys() - set(map(canonicalize_name, registered)))
+        note = f"{len(beside)} installed beside them: {', '.join(beside) or 'none'}"
+        yield share("registered_packages", held, len(checks), "==", 1.0, note=note)

@@ -14,9 +14,9 @@ def kv_fit(evidence: Evidence) -> Checks:
     overstates what fits, since every group draws blocks from one pool (vllm-project/vllm#54458), of which one is
     reserved for ever (vllm-project/vllm#47272). Live numbers only; where there are both, both have to hold.
     """
-    plan, facts, prompts = evidence.plan, evidence.engine or UNKNOWN_FACTS, evidence.registered_prompts or {}
+    plan, facts, prompts = evidence.plan, evidence.engine or UNKNOWN_FACTS, evidence.prompt_tokens or {}
     cache, active = facts.kv_cache or {}, plan.active_sequences(facts.scheduler)
-    longest = max((len(prompt.token_ids) for prompt in prompts.values()), default=0)
+    longest = max(prompts.values(), default=0)
     tokens = longest + plan.reserve_tokens if len(prompts) == len(plan.task_ids) else None
     if cache.get("groups") is None or cache.get("kv_cache_size_tokens") is not None:
         yield _token_rule(cache, active, tokens)

@@ -10,9 +10,8 @@ def prompt_envelope(evidence: Evidence, *, max_prompt_tokens: int, max_total_tok
     Study A compares the sum with the live ``max_model_len``, study B with a registered total; both are required. The
     cap is the one that is sampled under, so the top rung's for a stage that samples once for all rungs.
     """
-    plan, prompts = evidence.plan, evidence.registered_prompts or {}
+    plan, lengths = evidence.plan, evidence.prompt_tokens or {}
     context = (evidence.engine or UNKNOWN_FACTS).max_model_len
-    lengths = {task_id: len(prompt.token_ids) for task_id, prompt in prompts.items()}
     missing = [task_id for task_id in plan.task_ids if task_id not in lengths]
     if missing or not lengths:
         longest, total, note = None, None, f"prompts not recorded exactly once: {len(missing)}"

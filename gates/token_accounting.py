@@ -23,9 +23,8 @@ def token_accounting(evidence: Evidence) -> Checks:
     for name, rule in _RULES.items():
         holding = {key for key, row in rows.items() if rule(row, plan)}
         yield every(name, plan.keys, holding.__contains__)
-    prompts = evidence.registered_prompts
-    if prompts is not None:  # a run that was published elsewhere may come without them
-        lengths = {task_id: len(prompt.token_ids) for task_id, prompt in prompts.items()}
+    lengths = evidence.prompt_tokens
+    if lengths is not None:  # a run that was published elsewhere may come without them
         fed = {key for key, row in rows.items() if row.prompt_tokens == lengths.get(key.task_id)}
         yield every("prompt_tokens_as_rendered", plan.keys, fed.__contains__)
 

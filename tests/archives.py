@@ -214,7 +214,7 @@ class Project:
 
         Args:
             think_tokens: after how many ids, at least and at most, thinking closes by itself; above 64 never in time.
-            kind, device: of the engine.
+            kind, device: of the engine; one with a device is none that gatepost knows, and takes what it likes.
             min_tasks: of the design stage, which halts for more than 8.
             engine_model_len: what the gate before generation wants; any but 4096 refuses the selection.
             edit: last change to the draft's text.
@@ -228,7 +228,7 @@ class Project:
             model_eos_id=scripted_text.IDS[scripted_text.MODEL_EOS],
             tokenizer_eos_id=scripted_text.IDS[scripted_text.TURN_END],
             think_tokens=think_tokens,
-            kind=kind,
+            kind="gatepost.engines.scripted:ScriptedEngine" if device and kind == "scripted" else kind,
             device="" if device is None else f'device = "{device}"',
             min_tasks=min_tasks,
             engine_model_len=engine_model_len,

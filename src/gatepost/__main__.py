@@ -1,6 +1,7 @@
-"""The command line: freeze, plan, status, replay, import. Live steps run under pytest."""
+"""The command line: freeze, plan, status, replay, keygen, approve, verify, import. Live steps run under pytest."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,10 +14,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit status: 0 done, 1 refused, unfaithful or unfinished, 2 wrong usage."""
     options = _parser().parse_args(arguments)
     try:
-        return int(options.command(options))
+        status = int(options.command(options))
+        sys.stdout.flush()
+    except BrokenPipeError:  # such as of ``| head``: whoever read it has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except (GatepostError, OSError) as error:  # a full disk and a folder that is a file are no bugs
         print(f"gatepost: {error}", file=sys.stderr)
         return 1
+    return status
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -40,9 +46,24 @@ def _parser() -> argparse.ArgumentParser:
     replay.add_argument("--json", action="store_true", help="every recomputed check, as JSON")
     replay.add_argument("--root", type=_root, help="catalog root that was noted elsewhere, for exactly one archive")
 
+    keygen = _add(
+        commands, "keygen", _keygen, "make a key for approvals: the private one in a file, the public one printed"
+    )
+    keygen.add_argument("file", type=Path, help="where the private key goes; never overwritten")
+
+    approve = _add(commands, "approve", _approve, "sign a GO for one step, as a reviewer whom the protocol registers")
+    approve.add_argument("archive", type=Path)
+    approve.add_argument("--step", required=True, help="such as selection, or confirmation@32")
+    approve.add_argument("--key", type=Path, required=True, metavar="FILE", help="the reviewer's private key")
+    approve.add_argument("--statement", default="GO", metavar="TEXT", help="one line that is signed too (default: GO)")
+
+    verify = _add(commands, "verify", _verify, "verify every byte of an archive and the signature of every approval")
+    verify.add_argument("archive", type=Path)
+
     import_ = _add(commands, "import", _import, "turn a published run into an archive that replays")
     import_.add_argument("source", type=Path, help="folder of the published experiment")
     import_.add_argument("--into", type=Path, default=Path("receipts"), help="folder of archives (default: receipts)")
+    import_.add_argument("--rows", type=_folder, help="folder of rows that were not published, as <step>.jsonl each")
     return parser
 
 
@@ -124,10 +145,48 @@ def _replay(options: argparse.Namespace) -> int:
     return 0 if faithful else 1
 
 
-def _import(options: argparse.Namespace) -> int:
-    from gatepost.audit.native_seam import import_run
+def _keygen(options: argparse.Namespace) -> int:
+    from gatepost.dsse import generate_key
+    from gatepost.protocol import key_text
 
-    archive = import_run(options.source, options.into)
+    print(f"public key: {key_text(generate_key(options.file))}")
+    return 0
+
+
+def _approve(options: argparse.Namespace) -> int:
+    from gatepost.approve import approve
+    from gatepost.archive import Archive
+    from gatepost.status import status_text
+
+    archive = Archive(options.archive)
+    reviewer = approve(archive, options.step, options.key, statement=options.statement)
+    print(f"approved: {options.step} by {reviewer}\n{status_text(archive)}")
+    return 0
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from gatepost import integrity
+    from gatepost.approval import unchecked
+    from gatepost.archive import Archive
+    from gatepost.status import approvals_text
+
+    archive = Archive(options.archive)
+    notes = integrity.verify(archive)
+    if (problem := unchecked(archive)) is not None:
+        raise GatepostError(f"{archive.root}: {problem}")
+    print("\n".join([approvals_text(archive), *(f"  note: {note}" for note in notes)]))
+    return 0
+
+
+def _import(options: argparse.Namespace) -> int:
+    from gatepost.audit import native_seam, verified_macro
+
+    if verified_macro.is_run(options.source):
+        archive = verified_macro.import_run(options.source, options.into, rows=options.rows)
+    elif options.rows is None:
+        archive = native_seam.import_run(options.source, options.into)
+    else:
+        raise GatepostError(f"--rows: {options.source} is no published run that lacks its rows")
     print(f"imported: {archive.root}\nprotocol: {archive.protocol.digest}")
     return 0
 

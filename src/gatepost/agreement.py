@@ -1,12 +1,13 @@
 """Do the files of one step agree with each other? Whatever gates are registered, and whatever they make of it.
 
-1. There is one prompt for each registered task, and every row was fed as many tokens as its prompt has.
+1. There is one prompt for each registered task, whole or as a digest, and every row was fed as many tokens as it has.
 2. Every row has a grade, and every row that was completed has a text; nothing else has either.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
+from gatepost.absence import prompt_lengths
 from gatepost.errors import IntegrityError
 from gatepost.evidence import Record
 from gatepost.fingerprint import RowKey
@@ -14,8 +15,10 @@ from gatepost.fingerprint import RowKey
 
 def require_agreement(folder: Path, record: Record) -> None:
     """Raise ``IntegrityError`` for the first file of a step that does not agree with its rows or tasks."""
-    if record.prompts is not None:
-        _require_prompts(folder, record)
+    lengths = prompt_lengths(record.prompts, record.prompt_digests)
+    if lengths is not None:
+        name = "prompt_digests.json" if record.prompts is None else "prompts.parquet"
+        _require_prompts(folder, name, lengths, record)
     rows = record.rows or ()
     keys = {row.key for row in rows}
     completed = {row.key for row in rows if row.finish_reason is not None}
@@ -25,16 +28,16 @@ def require_agreement(folder: Path, record: Record) -> None:
         _require_keys(folder / "grades.parquet", record.grades, at_least=keys, at_most=keys)
 
 
-def _require_prompts(folder: Path, record: Record) -> None:
-    lengths = {prompt.task_id: len(prompt.token_ids) for prompt in record.prompts or ()}
-    found, expected = sorted(prompt.task_id for prompt in record.prompts or ()), sorted(record.plan.task_ids)
+def _require_prompts(folder: Path, name: str, lengths: Sequence[tuple[str, int]], record: Record) -> None:
+    found, expected = sorted(task_id for task_id, _ in lengths), sorted(record.plan.task_ids)
     if found != expected:
-        raise IntegrityError(f"{folder / 'prompts.parquet'}: prompts of tasks {found}, expected one of each {expected}")
+        raise IntegrityError(f"{folder / name}: prompts of tasks {found}, expected one of each {expected}")
+    tokens = dict(lengths)
     for row in record.rows or ():
-        if row.prompt_tokens != lengths.get(row.key.task_id):
+        if row.prompt_tokens != tokens.get(row.key.task_id):
             raise IntegrityError(
                 f"{folder / 'rows.parquet'}: {row.key.task_id} sample {row.key.sample_index}: prompt_tokens is "
-                f"{row.prompt_tokens}, its prompt in prompts.parquet has {lengths.get(row.key.task_id)}"
+                f"{row.prompt_tokens}, its prompt in {name} has {tokens.get(row.key.task_id)}"
             )
 
 

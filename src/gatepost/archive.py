@@ -3,6 +3,7 @@
     protocol.json              the frozen plan
     bound/                     the files that it binds
     log/0001.json …            what happened, chained
+    approvals/0002-design.json a reviewer's signed GO for a step
     attempts/0002-selection/   an attempt that did not finish, with every id that was sampled
     steps/selection/           an attempt that did: evidence, rows.json (its manifest), receipt.json
     selection.json             which rung was selected, once that is decided
@@ -26,6 +27,7 @@ from gatepost.folders import is_archive
 from gatepost.freeze import FrozenPlan
 from gatepost.journal import Clock, Event, Journal, utc_now
 from gatepost.ladder import Judgement, Step, audit, steps_of
+from gatepost.lockfile import read_pins
 from gatepost.protocol import Protocol
 from gatepost.roots import refuse_forbidden
 from gatepost.studyfiles import TaskDocument
@@ -33,7 +35,7 @@ from gatepost.taskfile import read_tasks
 from gatepost.verdict import JSON, conjunction
 
 FOLDERS = ("attempts", "bound", "log", "steps")
-CLOSING_EVENTS = ("refused", "failed", "finished")
+CLOSING_EVENTS = ("preflight", "refused", "failed", "finished")
 
 
 class Archive:
@@ -77,6 +79,12 @@ class Archive:
     def parent_tasks(self, name: str) -> list[TaskDocument]:
         """The tasks of a registered parent corpus."""
         return self._bound_tasks(self.protocol.parents, name)
+
+    def locked_packages(self) -> dict[str, dict[str, str]]:
+        """Package -> version, for each bound lock of the environment by its path."""
+        for path in self.protocol.locks:
+            self.verify_bound(path)
+        return {path: read_pins(self.root / "bound" / path) for path in self.protocol.locks}
 
     def _bound_tasks(self, files: Mapping[str, str], name: str) -> list[TaskDocument]:
         if name not in files:
@@ -151,6 +159,21 @@ class Archive:
         finally:
             os.close(descriptor)
 
+    def approve(self, step: Step, envelope: bytes, reviewer: str) -> None:
+        """Record a signed GO: first the envelope, then the event that makes it count. The lock has to be held."""
+        number = len(self.journal.read()) + 1
+        (self.root / "approvals").mkdir(exist_ok=True)
+        jsonfile.sync_folder(self.root)
+        jsonfile.write_new(self.root / "approvals" / f"{number:04}-{step}.json", envelope)
+        detail = f"{reviewer} {jsonfile.digest(envelope)}"
+        self.journal.append("approved", at=self.clock(), step=str(step), detail=detail)
+        self.write_catalog()
+
+    def untold_approvals(self, events: Sequence[Event]) -> list[str]:
+        """Approvals that were cut off before their event, relative to the archive."""
+        written = (f"approvals/{path.name}" for path in jsonfile.entries(self.root / "approvals"))
+        return [name for name in written if name.startswith(f"approvals/{len(events) + 1:04}-")]
+
     def begin(self, step: Step) -> tuple[int, Path]:
         """Open the next attempt at a step; returns its number and its folder."""
         number = 1 + sum(event.event == "started" for event in self.journal.read())
@@ -161,7 +184,7 @@ class Archive:
         return number, folder
 
     def close(self, event: str, step: Step, number: int, detail: str) -> None:
-        """Record that an attempt was refused or failed. Its folder stays as it is."""
+        """Record that an attempt ended without a receipt. Its folder stays as it is."""
         self.journal.append(event, at=self.clock(), step=str(step), attempt=number, detail=detail)
         self.write_catalog()
 
@@ -184,6 +207,8 @@ class Archive:
         """Finish or close what an earlier invocation left open. It is dead, since this one holds the lock."""
         for leftover in self.root.rglob(f"{jsonfile.TEMPORARY_PREFIX}*"):
             leftover.unlink()
+        for name in self.untold_approvals(self.journal.read()):
+            (self.root / name).unlink()  # it never counted, and its reviewer can give it again
         for event in self.open_attempts():
             step = next(step for step in steps_of(self.protocol) if str(step) == event.step)
             number = event.attempt or 0
@@ -202,7 +227,8 @@ class Archive:
         """
         events = self.journal.read()
         late = [event for event in events if event.path not in catalogued]
-        explained = [event.path for event in late]
+        explained = [*self.untold_approvals(events), *(event.path for event in late)]
+        explained += [event.approval_path for event in late if event.approval_path]
         for event in (*self.open_attempts(events), *late):
             if event.attempt is not None:
                 explained += [f"{event.attempt_folder}/", f"steps/{event.step}/"]

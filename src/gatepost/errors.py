@@ -25,6 +25,10 @@ class OrderError(GatepostError):
     """A step was asked for that the ladder does not authorise now."""
 
 
+class ApprovalError(GatepostError):
+    """A step waits for a reviewer's GO, or what was to be one is none."""
+
+
 class EngineError(GatepostError):
     """The engine's process crashed, hung, ran out of memory or spoke garbage.
 

@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import NoReturn, TypeVar
 
+from gatepost.absence import prompt_lengths
 from gatepost.engine import FINISH_REASONS, EngineFacts, Prompt
 from gatepost.errors import GatepostError
 from gatepost.fingerprint import RowKey
 from gatepost.reach import RegisteredReach
-from gatepost.record import Grade, Parent, Plan, Record, Row, Sample, Task, Tasks
+from gatepost.record import Approval, Grade, Parent, Plan, Record, Row, Sample, Task, Tasks
 from gatepost.scoring import Choice, Score
 from gatepost.verdict import JSON
 
@@ -20,6 +21,7 @@ __all__ = [
     "AFTER_GENERATION",
     "CONTENT_CHANNELS",
     "UNKNOWN_FACTS",
+    "Approval",
     "Choice",
     "Evidence",
     "Grade",
@@ -55,7 +57,19 @@ class Evidence:
     """The view of a record that one gate gets: the plan, and the channels it declared."""
 
     CHANNELS = frozenset(
-        {"engine", "tasks", "reach", "prompts", "completions", "token_ids", "scheduler", "text", "grades", "scores"}
+        {
+            "approvals",
+            "engine",
+            "tasks",
+            "reach",
+            "prompts",
+            "completions",
+            "token_ids",
+            "scheduler",
+            "text",
+            "grades",
+            "scores",
+        }
     )
 
     def __init__(self, record: Record, reads: Sequence[str], *, gate: str) -> None:
@@ -65,6 +79,12 @@ class Evidence:
     def plan(self) -> Plan:
         """The registered side. Always readable: it was public before the data was."""
         return self._record.plan
+
+    @property
+    def approvals(self) -> tuple[Approval, ...] | None:
+        """The GOs that were on record before the first attempt at the step."""
+        self._require("approvals")
+        return self._record.approvals
 
     @property
     def engine(self) -> EngineFacts | None:
@@ -147,6 +167,14 @@ class Evidence:
     def registered_prompts(self) -> Mapping[str, Prompt] | None:
         """Task id -> prompt, of the registered tasks."""
         return _only(self.prompts, lambda prompt: prompt.task_id, self.plan.task_ids)
+
+    @property
+    def prompt_tokens(self) -> Mapping[str, int] | None:
+        """Task id -> length of its rendered prompt in tokens, of the registered tasks; known even of a digest."""
+        self._require("prompts")
+        lengths = prompt_lengths(self._record.prompts, self._record.prompt_digests)
+        found = _only(lengths, lambda length: length[0], self.plan.task_ids)
+        return None if found is None else {task_id: tokens for task_id, (_, tokens) in found.items()}
 
     @property
     def registered_rows(self) -> Mapping[RowKey, Row] | None:

@@ -2,24 +2,27 @@
 
 import contextlib
 import hashlib
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeVar
+from typing import Any
+
+from packaging.utils import canonicalize_name
 
 from gatepost import jsonfile, registration, schema
+from gatepost.drafts import expect, read_draft, tables
 from gatepost.engines.model_folder import Source
-from gatepost.errors import DataError, RegistrationError
+from gatepost.engines.options import refuse_impossible
+from gatepost.errors import DataError, EngineError, RegistrationError
 from gatepost.fingerprint import tree_root
 from gatepost.gatefiles import Gates
+from gatepost.lockfile import read_pins
 from gatepost.protocol import Protocol
 from gatepost.roots import refuse_forbidden, starts_near
 from gatepost.studyfiles import TaskDocument, load_domain, scoring_domain
 from gatepost.taskfile import read_tasks
 from gatepost.verdict import JSON
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -31,17 +34,18 @@ class FrozenPlan:
     bound: Mapping[str, bytes]
 
 
-def plan(draft: Path, *, gates: Gates, studies: Iterable[Path]) -> FrozenPlan:
+def plan(draft: Path, *, gates: Gates, studies: Iterable[Path], starts_engine: bool = True) -> FrozenPlan:
     """Read a draft, resolve what it refers to, and check it as a whole.
 
     Args:
         studies: folders in which the task domain is looked up before the shipped ones.
+        starts_engine: whether an engine has to take the registered options; not so for a run that others made.
 
     Raises ``RegistrationError`` or ``DataError`` naming the draft, the field, what was found and what was expected.
     """
     source = str(draft)
     bound = _Bound(draft.parent)
-    data = jsonfile.canonical(_resolved(_read_toml(draft), draft, bound), source=source)
+    data = jsonfile.canonical(_resolved(read_draft(draft), draft, bound), source=source)
     document = jsonfile.loads(data, source=source)
     schema.validate(document, kind="protocol", source=source)
     protocol = Protocol.from_json(document, digest=jsonfile.digest(data))
@@ -50,6 +54,9 @@ def plan(draft: Path, *, gates: Gates, studies: Iterable[Path]) -> FrozenPlan:
     try:
         registration.check(protocol, lambda entry: gates.of(entry, where=f"gate {entry.name}"), ids)
         registration.check_tasks(protocol, {name: _contents(split) for name, split in tasks.items()})
+        if starts_engine:
+            _check_engine(protocol)
+        registration.check_locks(protocol, bound.locks)
         folders = [*studies, draft.resolve().parent.parent]
         domain = load_domain(protocol.study, protocol.domain_version, folders, where="draft")
         if any(stage.scores for stage in protocol.stages):
@@ -62,6 +69,15 @@ def plan(draft: Path, *, gates: Gates, studies: Iterable[Path]) -> FrozenPlan:
     return FrozenPlan(protocol, data, bound.files)
 
 
+def _check_engine(protocol: Protocol) -> None:
+    engine = protocol.engine
+    for rung in protocol.rungs:
+        try:
+            refuse_impossible(engine["kind"], {**engine["options"], **rung.engine})
+        except EngineError as error:
+            raise RegistrationError(f"engine, at rung {rung.name}: {error}") from None
+
+
 def _contents(tasks: Iterable[TaskDocument]) -> dict[str, bytes]:
     """Task id -> the canonical bytes of all else in the task."""
     rest = {task["task_id"]: {name: value for name, value in task.items() if name != "task_id"} for task in tasks}
@@ -72,39 +88,33 @@ def _resolved(written: Mapping[str, Any], draft: Path, bound: "_Bound") -> dict[
     """The protocol document that a draft means, the files that it names bound. Its schema is checked after."""
     where = str(draft)
     document = {"schema": "gatepost/protocol/1", **written}
-    document["model"] = _model(_expect(written.get("model"), dict, f"{where}: model"), draft)
-    document["stages"] = [_stage(stage, name) for name, stage in _tables(written.get("stages"), f"{where}: stages")]
-    document["rungs"] = [{"engine": {}, **rung} for _, rung in _tables(written.get("rungs"), f"{where}: rungs")]
+    document["model"] = _model(expect(written.get("model"), dict, f"{where}: model"), draft)
+    document["stages"] = [_stage(stage, name) for name, stage in tables(written.get("stages"), f"{where}: stages")]
+    document["rungs"] = [{"engine": {}, **rung} for _, rung in tables(written.get("rungs"), f"{where}: rungs")]
     document["splits"] = bound.add_all(written.get("splits"), role="split", where=f"{where}: splits")
     document["parents"] = bound.add_all(written.get("parents", {}), role="parent", where=f"{where}: parents")
-    for name, extra in _tables(written.get("bound", []), f"{where}: bound"):
-        path, role = (_expect(extra.get(field), str, f"{name}.{field}") for field in ("path", "role"))
+    engine = written.get("engine")
+    if isinstance(engine, dict) and "lock" in engine:
+        document["engine"] = _locked(engine, bound, where=f"{where}: engine")
+    for name, extra in tables(written.get("bound", []), f"{where}: bound"):
+        path, role = (expect(extra.get(field), str, f"{name}.{field}") for field in ("path", "role"))
         bound.add(path, role=role)
     document["bound"] = bound.entries
     return document
 
 
-_IN_WORDS = {dict: "a table", list: "a list", str: "a string", int: "an integer"}
-
-
-def _expect(value: object, kind: type[T], where: str) -> T:
-    """The value, which has to be of that kind. TOML has no null: ``None`` is a field that is not there."""
-    if value is None:
-        raise RegistrationError(f"{where} is missing, expected {_IN_WORDS[kind]}")
-    if not isinstance(value, kind):
-        raise RegistrationError(f"{where} is {_shown(value)}, expected {_IN_WORDS[kind]}")
-    return value
-
-
-def _tables(value: object, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The tables of a list, each with its name."""
-    for index, item in enumerate(_expect(value, list, where)):
-        yield f"{where}[{index}]", _expect(item, dict, f"{where}[{index}]")
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+def _locked(engine: Mapping[str, Any], bound: "_Bound", *, where: str) -> dict[str, JSON]:
+    """The engine with the pins of its lock beside the packages that the draft registers itself."""
+    unlocked = {name: value for name, value in engine.items() if name != "lock"}
+    own = expect(engine.get("packages", {}), dict, f"{where}.packages")
+    name = bound.add(expect(engine["lock"], str, f"{where}.lock"), role="lock")
+    pins = bound.locks[name]
+    if twice := sorted(package for package in own if canonicalize_name(package) in pins):
+        raise RegistrationError(
+            f"{where}.packages: {twice[0]} is in the lock {name} too, as {pins[canonicalize_name(twice[0])]}; "
+            "expected it in one of them"
+        )
+    return {**unlocked, "packages": {**own, **pins}}
 
 
 class _Bound:
@@ -115,6 +125,7 @@ class _Bound:
         self.entries: list[dict[str, JSON]] = []
         self.files: dict[str, bytes] = {}
         self.tasks: dict[str, Sequence[TaskDocument]] = {}
+        self.locks: dict[str, Mapping[str, str]] = {}
         self.sources: list[Path] = []
 
     def add(self, path: str, *, role: str) -> str:
@@ -127,6 +138,8 @@ class _Bound:
             raise RegistrationError(f"{source}: another bound file is called {name!r} too; rename one of them")
         if role in ("split", "parent") and name not in self.tasks:
             self.tasks[name] = read_tasks(source)
+        if role == "lock" and name not in self.locks:
+            self.locks[name] = read_pins(source)
         if name not in self.files:
             self.files[name] = data
             sha256 = hashlib.sha256(data).hexdigest()
@@ -135,43 +148,16 @@ class _Bound:
 
     def add_all(self, table: object, *, role: str, where: str) -> dict[str, JSON]:
         """Bind a table of name -> path."""
-        paths = _expect(table, dict, where)
-        return {name: self.add(_expect(path, str, f"{where}.{name}"), role=role) for name, path in paths.items()}
-
-
-def _read_toml(path: Path) -> dict[str, Any]:
-    data = jsonfile.read_bytes(path)
-    try:
-        document = tomllib.loads(data.decode("utf-8"))
-        _refuse_odd_values(document, str(path))
-    except RecursionError:
-        raise DataError(f"{path}: nested too deeply") from None
-    except ValueError as error:  # an integer of thousands of digits is one, beside those of TOML and UTF-8
-        raise DataError(f"{path}: not TOML: {error}") from None
-    return document
-
-
-def _refuse_odd_values(value: object, where: str) -> None:
-    """TOML has values that JSON has not, dates, nan and inf, and numbers that another reader would round."""
-    if isinstance(value, dict):
-        for key, item in value.items():
-            _refuse_odd_values(item, f"{where}: {key}" if ":" not in where else f"{where}.{key}")
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            _refuse_odd_values(item, f"{where}[{index}]")
-    elif isinstance(value, int | float):
-        if not abs(value) <= jsonfile.MAX_INTEGER:  # written so that nan is refused too
-            raise RegistrationError(f"{where} is {_shown(value)}, expected a finite number of at most 2^53")
-    elif not isinstance(value, str):
-        raise RegistrationError(f"{where} is {value}, expected a string, a finite number, a boolean, a list or a table")
+        paths = expect(table, dict, where)
+        return {name: self.add(expect(path, str, f"{where}.{name}"), role=role) for name, path in paths.items()}
 
 
 def _stage(stage: Mapping[str, Any], where: str) -> dict[str, JSON]:
     """TOML has no null: an optional field that is absent means none. Thresholds stand beside the version."""
     gates = {}
-    for name, value in _expect(stage.get("gates"), dict, f"{where}.gates").items():
-        thresholds = dict(_expect(value, dict, f"{where}.gates.{name}"))
-        version = _expect(thresholds.pop("version", None), int, f"{where}.gates.{name}.version")
+    for name, value in expect(stage.get("gates"), dict, f"{where}.gates").items():
+        thresholds = dict(expect(value, dict, f"{where}.gates.{name}"))
+        version = expect(thresholds.pop("version", None), int, f"{where}.gates.{name}.version")
         gates[name] = {"version": version, "thresholds": thresholds}
     absent = dict.fromkeys(("arm", "max_tasks", "max_think_tokens", "base_seed", "scores"))
     return {**absent, **stage, "gates": gates}
@@ -181,8 +167,12 @@ def _model(model: Mapping[str, Any], draft: Path) -> dict[str, JSON]:
     """A repository is pinned by commits; a local folder by the digest of the files that loading reads."""
     pinned = {"path": None, **model, "files": {}}
     if pinned["path"] is None:
+        for field in ("revision", "tokenizer_revision"):
+            if isinstance(found := pinned.get(field), str) and not re.fullmatch("[0-9a-f]{40}", found):
+                expected = "a commit, 40 hex digits in lower case: a branch or a tag can move"
+                raise RegistrationError(f"{draft}: model.{field} is {found!r:.80}, expected {expected}")
         return pinned
-    folder = find_model(_expect(pinned["path"], str, f"{draft}: model.path"), starts_near(draft))
+    folder = find_model(expect(pinned["path"], str, f"{draft}: model.path"), starts_near(draft))
     pinned["files"] = Source(folder, folder, None, None).digests()
     found = tree_root(pinned["files"])
     for field in ("revision", "tokenizer_revision"):

@@ -12,11 +12,12 @@ refused when it is frozen. A changed meaning is a new ``version`` beside the old
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_type_hints
 
 from packaging.utils import canonicalize_name, canonicalize_version
 
+from gatepost.absence import AbsentRows
 from gatepost.engine import FINISH_REASONS
 from gatepost.errors import RegistrationError
 from gatepost.evidence import (
@@ -82,6 +83,8 @@ Checks = Iterable[Check]
 ROLES = ("validity", "adequacy")
 _ACCEPTED: Mapping[type, set[type]] = {bool: {bool}, int: {int}, float: {int, float}, str: {str}}
 
+_OF_ROWS = frozenset({"completions", "token_ids"})
+
 ReachFunction = Callable[..., Iterable[Reach]]
 
 
@@ -135,7 +138,10 @@ class Gate:
         doing = f"judging stage {stage.name}" if rung is None else f"judging stage {stage.name} at {rung.name}"
         with blamed(str(self), doing):
             checks = self.function(evidence, **thresholds)
-        return Verdict(self.name, self.version, self.role, all_of(Check, checks, name=str(self), doing=doing))
+        made = all_of(Check, checks, name=str(self), doing=doing)
+        if record.absent_rows is not None and self.reads & _OF_ROWS:
+            made = tuple(_naming(record.absent_rows, check) for check in made)
+        return Verdict(self.name, self.version, self.role, made)
 
     def reaches(self, size: SampleSize, thresholds: Mapping[str, JSON], *, where: str) -> tuple[Reach, ...]:
         """What its ``reach`` says of a sample size. Raises ``UserCodeError`` as ``judge`` does."""
@@ -148,6 +154,13 @@ class Gate:
 
     def __str__(self) -> str:
         return f"gate {self.name} (version {self.version}, {inspect.getfile(self.function)})"
+
+
+def _naming(absent: AbsentRows, check: Check) -> Check:
+    """The check; if it is open, its note names the rows that would decide it."""
+    if check.outcome is not Outcome.INCONCLUSIVE:
+        return check
+    return replace(check, note=str(absent) if check.note is None else f"{check.note}: {absent}")
 
 
 def gate(

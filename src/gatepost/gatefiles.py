@@ -1,5 +1,6 @@
 """Load gates from files: the shipped ones and a user's own take exactly this path."""
 
+import difflib
 import importlib.util
 import sys
 from collections.abc import Iterable, Mapping
@@ -63,7 +64,9 @@ class Gates:
         if (name, version) in self._gates:
             return self._gates[name, version]
         versions = [str(known) for gate, known in sorted(self._gates) if gate == name]
+        near = difflib.get_close_matches(name, sorted({gate for gate, _ in self._gates}), n=1)
         searched = f"no gate of that name in {', '.join(map(str, self.folders))}"
+        searched += f"; did you mean {near[0]}?" if near else ""
         found = f"versions {', '.join(versions)}" if versions else searched
         raise RegistrationError(f"{where}: gate {name} version {version} is not installed; found {found}")
 

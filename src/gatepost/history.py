@@ -5,11 +5,13 @@
 3. A step finishes once, and nothing is attempted at it afterwards.
 4. Every receipt is that of the attempt that finished its step, and the history says what it decided.
 5. The receipts are imported if the protocol is, and an import says what its limits are.
+6. An approval is of a step that needs one, and comes before the first attempt at it, which comes when there are enough.
 
 Which attempts have a folder follows from it, see ``layout``. The clock may go backwards: events are in order by their
 numbers.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -23,7 +25,7 @@ ORIGINS = ("frozen", "imported")
 
 
 def verify_events(archive: Archive, events: Sequence[Event]) -> None:
-    """Raise ``IntegrityError`` for the first event that breaks one of the first three rules."""
+    """Raise ``IntegrityError`` for the first event that breaks one of the first three rules, or the last."""
     if not events:
         raise IntegrityError(f"{archive.root / 'log'}: holds no event, expected one that says frozen or imported")
     steps = {str(step) for step in steps_of(archive.protocol)}
@@ -52,8 +54,29 @@ def verify_events(archive: Archive, events: Sequence[Event]) -> None:
                 )
             finished |= {str(event.step)} if event.event == "finished" else set()
             running = None
-        elif (event.step, event.attempt) != (None, None):
+        elif event.event != "approved" and (event.step, event.attempt) != (None, None):
             raise IntegrityError(f"{path}: names {event.step} and attempt {event.attempt}, expected neither")
+    _verify_approvals(archive, events)
+
+
+def _verify_approvals(archive: Archive, events: Sequence[Event]) -> None:
+    needed = {str(step): archive.protocol.approvals_needed(step.stage) for step in steps_of(archive.protocol)}
+    given, attempted = Counter[str](), set[str]()
+    for event in events:
+        path, step = archive.root / event.path, str(event.step)
+        if event.event == "started":
+            if given[step] < needed[step]:
+                raise IntegrityError(
+                    f"{path}: starts attempt {event.attempt} at {step} with {given[step]} of {needed[step]} approvals"
+                )
+            attempted.add(step)
+        elif event.event == "approved":
+            if event.attempt is not None or step in attempted or not needed.get(step):
+                raise IntegrityError(
+                    f"{path}: approves {step}, attempt {event.attempt}; expected a step that needs it and was not "
+                    "attempted before, and no attempt"
+                )
+            given[step] += 1
 
 
 def verify_receipts(archive: Archive, events: Sequence[Event]) -> None:

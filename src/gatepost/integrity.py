@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gatepost import history, jsonfile, layout, schema, tree
+from gatepost import approval, history, jsonfile, layout, schema, tree
 from gatepost.archive import Archive
 from gatepost.errors import IntegrityError
 from gatepost.fingerprint import tree_root
@@ -36,6 +36,7 @@ def verify(archive: Archive, *, expected_root: str | None = None) -> list[str]:
     events = archive.journal.read()
     history.verify_events(archive, events)
     layout.verify(archive, events, found)
+    approval.verify(archive, events, listed)
     for entry in archive.protocol.bound:
         archive.verify_bound(entry.path)
     _verify_selection(archive, events, unfinished=bool(unsettled))

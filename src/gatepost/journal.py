@@ -40,6 +40,11 @@ class Event:
         """Where the attempt that it is about keeps its files until it finishes, relative to the archive."""
         return None if self.attempt is None else f"attempts/{self.attempt:04}-{self.step}"
 
+    @property
+    def approval_path(self) -> str | None:
+        """Where the envelope of an approval is stored, relative to the archive."""
+        return f"approvals/{self.sequence:04}-{self.step}.json" if self.event == "approved" else None
+
     def __str__(self) -> str:
         attempt = "" if self.attempt is None else f" (attempt {self.attempt})"
         return f"{self.at}  {self.event:<9} {self.step or ''}{attempt} {self.detail}".rstrip()

@@ -6,8 +6,9 @@ Which evidence a step has follows from its stage:
     samples             tasks, parents, prompts, rows, session; text unless it is withheld; grades if it is graded
     scores              tasks, parents, choices, scores
 
-An import has no prompts, and what the task domain says of its tasks only if somebody recorded it. An attempt that
-did not finish has some of the same and no other.
+An import has no prompts, and what the task domain says of its tasks only if somebody recorded it; where prompts or rows
+were not published, ``STAND_INS`` say what is known of them. An attempt that did not finish has some of the same and no
+other.
 """
 
 from collections.abc import Sequence
@@ -22,6 +23,11 @@ from gatepost.tree import Tree
 TOP_FILES = {"protocol.json", "selection.json"}
 RECORDS = {"rows.json", "receipt.json"}
 BEFORE_GENERATION = {"tasks.parquet", "parents.parquet", "prompts.parquet"}
+STAND_INS = {
+    "prompt_digests.json": {"prompts.parquet"},
+    "absent_rows.json": {"rows.parquet", "text.parquet", "grades.parquet"},
+}
+"""Record of an import -> the evidence that it has not got."""
 
 
 def is_leftover(name: str) -> bool:
@@ -52,19 +58,24 @@ def verify(archive: Archive, events: Sequence[Event], found: Tree) -> None:
         "log": {event.path.removeprefix("log/") for event in events},
         "bound": {entry.path for entry in archive.protocol.bound},
     }
+    if archive.protocol.approvals is not None:
+        approvals = [*archive.untold_approvals(events), *(str(event.approval_path) for event in events)]
+        may["approvals"] = {name.removeprefix("approvals/") for name in approvals}
     must: dict[str, set[str]] = {}
     for step in archive.finished_steps():
         stage, folder = archive.protocol.stage(step.stage), f"steps/{step}"
         evidence = evidence_of(stage)
         imported = archive.receipt(step)["origin"] == "imported"
+        stand_ins = {name for name in STAND_INS if imported and f"{folder}/{name}" in found.files and stage.samples}
+        evidence -= {name for stand_in in stand_ins for name in STAND_INS[stand_in]}
         must[folder] = RECORDS | (evidence - BEFORE_GENERATION if imported else evidence)
-        may[folder] = RECORDS | evidence | ({"preflight.json"} if stage.samples and not imported else set())
+        may[folder] = RECORDS | evidence | stand_ins | ({"preflight.json"} if stage.samples and not imported else set())
     finished = {event.attempt for event in events if event.event == "finished"}
     for event in events:
         if event.event == "started" and event.attempt not in finished:
             stage, folder = archive.protocol.stage(str(event.step).partition("@")[0]), str(event.attempt_folder)
             may[folder] = RECORDS | evidence_of(stage) | {"preflight.json", "stream.jsonl"}
-        elif event.event == "refused":
+        elif event.event in ("preflight", "refused"):
             must[str(event.attempt_folder)] = BEFORE_GENERATION | {"preflight.json"}
     _verify_names(archive, found, may, must)
 

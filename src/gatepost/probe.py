@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gatepost import integrity, jsonfile, schema
+from gatepost.approval import require_approved
 from gatepost.archive import Archive
 from gatepost.audit import rows as tables
 from gatepost.engine import Engine, EngineFacts, EngineSpec
@@ -50,18 +51,24 @@ class PreflightRefusedError(GatepostError):
         lines = [f"{step}: refused before generation"]
         for verdict in judgement.verdicts:
             lines += [f"  {verdict.gate}: {check}" for check in verdict.checks if check.outcome is not Outcome.PASS]
+            lines += [] if verdict.checks else [f"  {verdict.gate}: had nothing to check, which is inconclusive"]
         super().__init__("\n".join(lines))
 
 
 @dataclass(frozen=True)
 class Probe:
-    """What a live invocation needs: an archive, the installed gates, where studies are, how engines are opened."""
+    """What a live invocation needs: an archive, the installed gates, where studies are, how engines are opened.
+
+    Attributes:
+        preflight_only: stop before generation; what was seen stays on record, and the step stays open.
+    """
 
     archive: Archive
     gates: Gates
     studies: tuple[Path, ...]
     open_engine: OpenEngine
     progress: Progress = lambda completed, registered, tokens: None
+    preflight_only: bool = False
 
     def run(self, *, expected: Step | None = None) -> Decision:
         """Run the open step, write its evidence and receipt, and return where that leaves the ladder.
@@ -70,7 +77,9 @@ class Probe:
             expected: the step that the caller means; another run may have moved the ladder since it looked.
 
         Raises:
-            OrderError: no step is open, or another than the expected one, or another run holds the archive.
+            OrderError: no step is open, or another than the expected one, or one without a preflight where nothing else
+                was asked for, or another run holds the archive.
+            ApprovalError: the step waits for reviewers.
             PreflightRefusedError: a gate before generation did not pass.
             RegistrationError: the archive or the model lies under a forbidden root.
             IntegrityError: the record is not whole, or a stage that scores finds a history that does not replay.
@@ -85,7 +94,17 @@ class Probe:
                 raise OrderError(f"protocol {self.archive.protocol.id}: no step is open; {decision}: {decision.reason}")
             if expected not in (None, decision.step):
                 raise OrderError(f"protocol {self.archive.protocol.id}: {decision.step} is open, expected {expected}")
+            if self.preflight_only:
+                self._require_preflight(decision.step)
+            require_approved(self.archive, decision.step)
             return self._attempt(decision.step)
+
+    def _require_preflight(self, step: Step) -> None:
+        stage = self.archive.protocol.stage(step.stage)
+        if not stage.samples:
+            raise OrderError(f"{step}: starts no engine, so there is no preflight")
+        if not any(self.gates.of(entry, where=str(step)).before_generation for entry in stage.gates):
+            raise OrderError(f"{step}: no gate of this stage judges before generation, so there is no preflight")
 
     def _attempt(self, step: Step) -> Decision:
         protocol = self.archive.protocol
@@ -95,8 +114,11 @@ class Probe:
             domain = load_domain(protocol.study, protocol.domain_version, self.studies, where=f"protocol {protocol.id}")
             stage = protocol.stage(step.stage)
             tables.write_tasks(folder, analyse_tasks(self.archive, stage, domain))
-            if stage.samples and not self._resume(step, folder):
+            if stage.samples and (self.preflight_only or not self._resume(step, folder)):
                 limits = self._sample(step, stage, number, folder, domain)
+                if self.preflight_only:
+                    self.archive.close("preflight", step, number, "all gates before generation passed; nothing sampled")
+                    return audit(protocol, self.archive.judgements())
             if stage.scores:
                 self._score(step, folder, domain)
             decision = self._receipt(step, stage, number, folder, domain, limits)
@@ -157,18 +179,22 @@ class Probe:
             prompts = render(engine, {name: domain.messages(tasks[name], stage.arm) for name in plan.task_ids})
             tables.write_prompts(folder / "prompts.parquet", prompts)
             self._preflight(step, number, folder, facts)
+            if self.preflight_only:
+                return limits
             requests = requests_of(plan, prompts)
+            asked = time.monotonic()
             with Stream(folder / "stream.jsonl", keeps_text=stage.text != "withheld") as stream:
                 rows, text = sample(engine, requests, stream, self.progress, limits)
+            generated = round(time.monotonic() - asked, 3)
             tables.write_rows(folder / "rows.parquet", rows)
             if stage.text != "withheld":
                 tables.write_text(folder / "text.parquet", text)
             elapsed = round(time.monotonic() - started, 3)
             try:
-                write_session(folder, protocol, step, engine.facts(), elapsed)
+                write_session(folder, protocol, step, engine.facts(), elapsed, generated)
             except Exception as error:
                 limits.append(f"facts after generation are unknown: {first_line(error)}")
-                write_session(folder, protocol, step, replace(facts, scheduler=None), elapsed)
+                write_session(folder, protocol, step, replace(facts, scheduler=None), elapsed, generated)
             (folder / "stream.jsonl").unlink()
         finally:
             limits += _close(engine)

@@ -155,6 +155,39 @@ class BoundFile:
 
 
 @dataclass(frozen=True)
+class Approvals:
+    """Who has to say GO before a step may run.
+
+    Attributes:
+        author: Ed25519 public key, 32 bytes, of whoever wrote the protocol.
+        reviewers: name -> public key of those who can approve.
+        steps: stage -> how many reviewers each of its steps needs, every stage named; 0 for none.
+    """
+
+    author: bytes
+    reviewers: Mapping[str, bytes]
+    steps: Mapping[str, int]
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, JSON]) -> Self:
+        reviewers = {name: public_key(text) for name, text in document["reviewers"].items()}
+        return cls(public_key(document["author"]), reviewers, document["steps"])
+
+
+KEY_PREFIX = "ed25519:"
+
+
+def public_key(text: str) -> bytes:
+    """The bytes of a key that is written as ``ed25519:`` and hex digits."""
+    return bytes.fromhex(text.removeprefix(KEY_PREFIX))
+
+
+def key_text(key: bytes) -> str:
+    """How a public key is written."""
+    return f"{KEY_PREFIX}{key.hex()}"
+
+
+@dataclass(frozen=True)
 class Protocol:
     """A frozen protocol.
 
@@ -166,6 +199,7 @@ class Protocol:
         thinking, force_close_ids: how thinking is bounded, see ``gatepost.engine.THINKING_POLICIES``.
         seed_rule: how child seeds are derived, see ``gatepost.seeds``.
         splits, parents: name -> path of the bound file that holds the tasks.
+        approvals: who has to say GO; ``None`` for a protocol that asks nobody.
         document: the whole document, for everything that is only read by people.
     """
 
@@ -187,6 +221,7 @@ class Protocol:
     parents: Mapping[str, str]
     bound: tuple[BoundFile, ...]
     document: Mapping[str, JSON]
+    approvals: Approvals | None = None
 
     def stage(self, name: str) -> Stage:
         """The stage of that name. Raises ``RegistrationError`` listing the registered ones."""
@@ -209,6 +244,15 @@ class Protocol:
         if stage.scores:
             return tuple(map(self.stage, stage.scores))
         return (stage,) if stage.samples else ()
+
+    @property
+    def locks(self) -> tuple[str, ...]:
+        """Paths of the bound locks, whose pins are among the engine's registered packages."""
+        return tuple(file.path for file in self.bound if file.role == "lock")
+
+    def approvals_needed(self, stage: str) -> int:
+        """How many reviewers have to say GO before a step of a stage may run."""
+        return 0 if self.approvals is None else self.approvals.steps.get(stage, 0)
 
     @property
     def forbidden_roots(self) -> tuple[str, ...]:
@@ -238,6 +282,7 @@ class Protocol:
             parents=document["parents"],
             bound=tuple(BoundFile(**entry) for entry in document["bound"]),
             document=document,
+            approvals=Approvals.from_json(document["approvals"]) if "approvals" in document else None,
         )
 
 

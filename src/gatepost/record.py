@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from gatepost.absence import AbsentRows, PromptDigest
 from gatepost.engine import EngineFacts, Prompt
 from gatepost.fingerprint import RowKey
+from gatepost.ladder import Step
 from gatepost.protocol import Protocol, Rung, Scope, Stage
 from gatepost.reach import RegisteredReach
 from gatepost.scoring import Score
@@ -30,6 +32,13 @@ class Plan:
     rung: Rung | None
     recorded_digest: str
     task_ids: tuple[str, ...]
+
+    @property
+    def step(self) -> Step:
+        """The step whose evidence is judged."""
+        if self.rung is None or self.stage.scope in (Scope.ONCE, Scope.NESTED):
+            return Step(self.stage.name)
+        return Step(self.stage.name, self.rung.name)
 
     @property
     def max_think_tokens(self) -> int | None:
@@ -233,6 +242,22 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class Approval:
+    """One signed GO.
+
+    Attributes:
+        protocol, step: digest and name of what it is a GO for, as signed.
+        key: the public key, 32 bytes, that it names.
+        holds: whether its signature holds under that key; ``None`` where no library was there to say.
+    """
+
+    protocol: str
+    step: str
+    key: bytes
+    holds: bool | None
+
+
+@dataclass(frozen=True)
 class Record:
     """Everything that was recorded of a step, every channel. ``None`` means that it was not recorded.
 
@@ -249,6 +274,9 @@ class Record:
     grades: Mapping[RowKey, Grade] | None = None
     scores: tuple[Score, ...] | None = None
     reach: Sequence[RegisteredReach] | None = None
+    approvals: tuple[Approval, ...] | None = None
+    absent_rows: AbsentRows | None = None
+    prompt_digests: tuple[PromptDigest, ...] | None = None
 
     @cached_property
     def samples(self) -> tuple[Sample, ...] | None:

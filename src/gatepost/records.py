@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
+from gatepost.approval import of_step
 from gatepost.archive import Archive
 from gatepost.audit import rows as tables
 from gatepost.engine import EngineFacts
@@ -43,6 +44,7 @@ def record_before_generation(archive: Archive, step: Step, folder: Path, gates: 
         tasks=tables.read_tasks(folder),
         prompts=tables.read_prompts(folder / "prompts.parquet"),
         reach=_reach(archive, gates),
+        approvals=of_step(archive, step),
     )
 
 
@@ -55,7 +57,7 @@ def records_of(archive: Archive, step: Step, folder: Path, gates: Gates, *, reco
     for name in judged_rungs(protocol, step):
         rung = None if name is None else protocol.rung(name)
         plan = plan_of(archive, stage, rung, recorded_digest=recorded_digest)
-        whole = whole or read_record(folder, Record(plan, reach=reach))
+        whole = whole or read_record(folder, Record(plan, reach=reach, approvals=of_step(archive, step)))
         yield dataclasses.replace(whole, plan=plan)
 
 

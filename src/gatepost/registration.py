@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from gatepost.ed25519 import invalid_key
 from gatepost.errors import RegistrationError
 from gatepost.evidence import AFTER_GENERATION
 from gatepost.gate import Gate
-from gatepost.protocol import GateEntry, Protocol, Scope, Stage
+from gatepost.protocol import GateEntry, Protocol, Scope, Stage, key_text
 from gatepost.reachability import registered_reach, require_reachable
 from gatepost.seeds import require_distinct, sample_seeds
 from gatepost.verdict import JSON
@@ -29,6 +30,7 @@ def check(protocol: Protocol, gate_of: GateOf, task_ids: Mapping[str, Sequence[s
     _check_labels(protocol)
     for stage in protocol.stages:
         _check_gates(stage, gate_of)
+    _check_approvals(protocol)
     _check_context(protocol)
     _check_splits(protocol)
     _check_seeds(protocol, task_ids)
@@ -163,6 +165,32 @@ def _check_gates(stage: Stage, gate_of: GateOf) -> None:
             raise RegistrationError(f"{where}: reads {', '.join(sorted(absent))}, but the stage {problem} nothing")
 
 
+def _check_approvals(protocol: Protocol) -> None:
+    """Keys are compared as the bytes that sign, so that no spelling or name makes two of one."""
+    if (approvals := protocol.approvals) is not None:
+        owners: dict[bytes, str] = {}
+        keys = {"author": approvals.author}
+        keys |= {f"reviewers.{name}": key for name, key in approvals.reviewers.items()}
+        for owner, key in keys.items():
+            if problem := invalid_key(key):
+                raise RegistrationError(f"approvals.{owner} is {key_text(key)}: {problem}")
+            if (other := owners.setdefault(key, owner)) != owner:
+                raise RegistrationError(f"approvals.{owner} is {key_text(key)}, the key of approvals.{other}")
+        stages = {stage.name for stage in protocol.stages}
+        if odd := sorted(stages ^ set(approvals.steps)):
+            problem = "is not given, expected a number, 0 for none" if odd[0] in stages else "is no stage"
+            raise RegistrationError(f"approvals.steps.{odd[0]}: {problem}; stages are {', '.join(sorted(stages))}")
+        if not any(approvals.steps.values()):
+            raise RegistrationError("approvals.steps: no stage needs any; leave approvals out, or ask for one")
+    for stage in protocol.stages:
+        needed, reviewers = protocol.approvals_needed(stage.name), len(approvals.reviewers) if approvals else 0
+        if needed > reviewers:
+            raise RegistrationError(f"approvals.steps.{stage.name} is {needed}, but there are {reviewers} reviewers")
+        if (needed > 0) is not any(entry.name == "approval" for entry in stage.gates):
+            problem = "does not list the gate approval" if needed else "lists the gate approval"
+            raise RegistrationError(f"stage {stage.name}: {problem}, but its steps need {needed} approvals")
+
+
 def _left_by(stage: Stage) -> frozenset[str]:
     """The channels that there are once a stage has run."""
     if stage.scores:
@@ -220,6 +248,20 @@ def check_tasks(protocol: Protocol, contents: Mapping[str, Mapping[str, bytes]])
                         f"split {guarded!r}: task {task_id!r} is task {names.get(content, task_id)!r} of split "
                         f"{opened!r}, which is sampled before a selection; only a selection may open it"
                     )
+
+
+def check_locks(protocol: Protocol, locks: Mapping[str, Mapping[str, str]]) -> None:
+    """Refuse a lock that is bound but not registered: gates compare with ``engine.packages``.
+
+    Args:
+        locks: path of a bound lock -> package -> version.
+    """
+    packages = protocol.engine["packages"]
+    for path, pins in locks.items():
+        for package, version in pins.items():
+            if packages.get(package) != version:
+                found = packages.get(package, "missing")
+                raise RegistrationError(f"engine.packages: {package} is {found}, expected {version} as in {path}")
 
 
 def _check_seeds(protocol: Protocol, task_ids: Mapping[str, Sequence[str]]) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from gatepost import integrity, jsonfile, layout, registration, schema
 from gatepost.agreement import require_agreement
+from gatepost.approval import unchecked
 from gatepost.archive import Archive
 from gatepost.engine import EngineFacts
 from gatepost.engines.plain import from_plain
@@ -154,6 +155,7 @@ def _unfit(archive: Archive, gates: Gates) -> str | None:
     task_ids = {split: [task["task_id"] for task in archive.tasks(split)] for split in protocol.splits}
     try:
         registration.check(protocol, lambda entry: gates.of(entry, where=f"gate {entry.name}"), task_ids)
+        registration.check_locks(protocol, archive.locked_packages())
     except RegistrationError as error:
         return str(error)
     return None
@@ -186,11 +188,11 @@ def replay_preflight(archive: Archive, folder: Path, *, gates: Gates) -> tuple[D
             f"{path}: is of protocol {document['protocol']}, {step}, attempt {document['attempt']}; "
             f"expected {archive.protocol.digest}, {name}, one of {attempts}"
         )
-    refused = any(event.event == "refused" and event.attempt_folder == f"attempts/{folder.name}" for event in history)
-    outcome = document["judgement"]["outcome"]
-    if (finished and outcome != "pass") or (refused and outcome == "pass"):
+    ends = {event.event for event in history if event.attempt_folder == f"attempts/{folder.name}"}
+    passed, outcome = finished or "preflight" in ends, document["judgement"]["outcome"]
+    if (passed and outcome != "pass") or ("refused" in ends and outcome == "pass"):
         raise IntegrityError(
-            f"{path}: field judgement.outcome is {outcome}, but the attempt {'was refused' if refused else 'went on'}"
+            f"{path}: field judgement.outcome is {outcome}, but the attempt {'passed' if passed else 'was refused'}"
         )
     if not all((folder / name).exists() for name in layout.BEFORE_GENERATION):
         return ()  # cut off while it took over what an earlier attempt had sampled; where it matters, layout says so
@@ -209,6 +211,7 @@ def replay_ladder(archive: Archive, steps: Sequence[StepReplay], notes: Sequence
     """
     unfit = sorted({step.unfit for step in steps if step.unfit is not None})
     differences = [f"protocol: could not be frozen: {problem}" for problem in unfit]
+    differences += filter(None, [unchecked(archive)])
     limits: list[str] = []
     judgements: dict[Step, Sequence[Judgement]] = {}
     decision = audit(archive.protocol, judgements)

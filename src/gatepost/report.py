@@ -62,7 +62,7 @@ def _cell(verdict: Verdict | None) -> str:
     """The outcome, with the counts of the first check that says the same."""
     if verdict is None:
         return "not judged"
-    deciding = (check for check in verdict.checks if check.outcome is verdict.outcome and check.n is not None)
+    deciding = (check for check in verdict.checks if check.outcome is verdict.outcome and check.k is not None)
     counts = next((f" {check.k}/{check.n}" for check in deciding), "")
     return f"{verdict.outcome}{counts}"
 

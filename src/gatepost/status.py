@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 
+from gatepost.approval import recorded, waiting
 from gatepost.archive import Archive
 from gatepost.errors import GatepostError
 from gatepost.freeze import FrozenPlan
 from gatepost.gatefiles import Gates
-from gatepost.ladder import Step, audit
-from gatepost.protocol import Protocol, Stage, sample_count
+from gatepost.ladder import Step, audit, steps_of
+from gatepost.protocol import Protocol, Stage, key_text, sample_count
 from gatepost.reachability import registered_reach
 from gatepost.stepfiles import count_ids
 
@@ -39,9 +40,28 @@ def live_command(archive: Archive, step: Step) -> str:
     return f"pytest -m cpu {archive.root} --gatepost-live"
 
 
+def how_to_go_on(archive: Archive, step: Step) -> str:
+    """What opens a step, or runs it."""
+    return waiting(archive, step) or f"run it: {live_command(archive, step)}"
+
+
 def status_text(archive: Archive, *, log: bool = False) -> str:
     """Where the ladder stands, the one next step, and with ``log`` the whole history."""
     return "\n".join(_status(archive, log=log))
+
+
+def approvals_text(archive: Archive) -> str:
+    """Who approved which step in which words, and how many are still needed. Verify the archive before."""
+    given = recorded(archive, archive.journal.read())
+    lines = [f"{archive.protocol.id}  {archive.protocol.digest}"]
+    for step in steps_of(archive.protocol):
+        if needed := archive.protocol.approvals_needed(step.stage):
+            of_this = [one for one in given if one.event.step == str(step)]
+            lines.append(f"  {step}: {len(of_this)} of {needed} approvals")
+            lines += [
+                f"    {one.event.at}  {one.reviewer} {key_text(one.approval.key)}: {one.statement}" for one in of_this
+            ]
+    return "\n".join(lines if len(lines) > 1 else [*lines, "  asks for no approvals"])
 
 
 def _status(archive: Archive, *, log: bool) -> Iterator[str]:
@@ -50,6 +70,8 @@ def _status(archive: Archive, *, log: bool) -> Iterator[str]:
     try:
         judgements = archive.judgements()
         decision = audit(protocol, judgements)
+        next_step = None if decision.terminal else decision.step
+        going_on = None if next_step is None else how_to_go_on(archive, next_step)
     except GatepostError as error:
         yield f"the record is not sound: {error}"
         return
@@ -64,10 +86,10 @@ def _status(archive: Archive, *, log: bool) -> Iterator[str]:
         yield f"  licenses: {label.licenses}"
         yield f"  does not license: {label.does_not_license}"
     events = archive.journal.read()
-    if decision.step is not None and not decision.terminal:
-        yield f"  run it: {live_command(archive, decision.step)}"
+    if going_on is not None:
+        yield f"  {going_on}"
         last = events[-1]
-        if last.event in ("failed", "refused") and last.step == str(decision.step):
+        if last.event in ("failed", "refused", "preflight") and last.step == str(decision.step):
             yield f"  last try: {last}"
     for event in archive.open_attempts(events):
         yield f"  attempt {event.attempt} at {event.step} was started at {event.at} and is open: running, or killed"

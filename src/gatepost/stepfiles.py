@@ -11,6 +11,7 @@ from pathlib import Path
 
 from gatepost import jsonfile, schema
 from gatepost.audit import rows as tables
+from gatepost.audit.absent import read_absent_rows, read_prompt_digests
 from gatepost.engine import EngineFacts
 from gatepost.engines.plain import from_plain, to_plain
 from gatepost.errors import IntegrityError
@@ -29,20 +30,31 @@ EVIDENCE = (
     "grades.parquet",
     "choices.parquet",
     "scores.parquet",
+    "prompt_digests.json",
+    "absent_rows.json",
 )
 """Every file that can be evidence. ``rows.json`` lists those that a step has; ``receipt.json`` binds that list."""
 
 
 def write_session(
-    folder: Path, protocol: Protocol, step: Step, facts: EngineFacts | None, elapsed_seconds: float | None
+    folder: Path,
+    protocol: Protocol,
+    step: Step,
+    facts: EngineFacts | None,
+    elapsed_seconds: float | None,
+    generation_seconds: float | None = None,
 ) -> None:
-    """Write what the engine was. Its presence says that sampling is complete."""
+    """Write what the engine was, and how long the step took, in all and from the first request to the last id.
+
+    Its presence says that sampling is complete.
+    """
     document = {
         "schema": "gatepost/session/1",
         "protocol": protocol.digest,
         "step": step.to_json(),
         "engine": to_plain(facts),
         "elapsed_seconds": elapsed_seconds,
+        "generation_seconds": generation_seconds,
     }
     schema.validate(document, kind="session", source=str(folder / "session.json"))
     jsonfile.write_canonical(folder / "session.json", document)
@@ -64,6 +76,7 @@ def read_record(folder: Path, record: Record) -> Record:
     """Fill a record that holds only the plan with everything that a step's folder holds."""
     facts = facts_of(folder)
     present = {name for name in EVIDENCE if (folder / name).exists()}
+    digests, absent = folder / "prompt_digests.json", folder / "absent_rows.json"
     return dataclasses.replace(
         record,
         engine=facts,
@@ -74,6 +87,8 @@ def read_record(folder: Path, record: Record) -> Record:
         text=tables.read_text(folder / "text.parquet") if "text.parquet" in present else None,
         grades=tables.read_grades(folder / "grades.parquet") if "grades.parquet" in present else None,
         scores=tables.read_scores(folder) if "scores.parquet" in present else None,
+        prompt_digests=read_prompt_digests(digests) if digests.name in present else None,
+        absent_rows=read_absent_rows(absent) if absent.name in present else None,
     )
 
 

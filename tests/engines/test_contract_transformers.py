@@ -12,7 +12,7 @@ import pytest
 from gatepost.engine import Engine, EngineSpec
 from gatepost.engines.child import ChildSession
 from gatepost.errors import EngineError
-from gatepost.testing import EngineContract, build_request, collect
+from gatepost.testing import EngineContract, build_request, build_sampling, collect
 
 
 @pytest.fixture
@@ -50,6 +50,16 @@ def test_files_are_bound_by_digest(transformers_session: ChildSession, model_fol
     assert {"config.json", "model.safetensors", "tokenizer.json", "chat_template.jinja"} <= files.keys()
     for name, digest in files.items():
         assert hashlib.sha256((model_folder / name).read_bytes()).hexdigest() == digest
+
+
+def test_under_no_think_all_is_answer(transformers_spec: Callable[..., EngineSpec]) -> None:
+    with ChildSession(replace(transformers_spec(), thinking="no_think")) as session:
+        (prompt,) = session.render({"t": [{"role": "user", "content": "hi"}]})
+        request = build_request(
+            prompt, session.facts(), sampling=build_sampling(), max_think_tokens=30, max_answer_tokens=20
+        )
+        row = collect(session, [request])[request.request_id]
+    assert (len(row.token_ids), row.completion.finish_reason) == (20, "length")
 
 
 def test_text_keeps_special_tokens(transformers_session: ChildSession) -> None:

@@ -52,6 +52,23 @@ def test_no_room_for_an_answer_ends_at_the_close() -> None:
     assert ThinkingBudget(_request(max_answer_tokens=0)).finish_reason_after(CLOSE) == "length"
 
 
+@pytest.mark.parametrize(
+    ("ids", "reason"),
+    [
+        ([50, 51, 52], "length"),
+        ([50, 51, STOP], "stop"),
+        ([STOP], "stop"),
+        ([CLOSE, 50, 51], "length"),  # a close without an open is answer
+        ([50, 51, CLOSE], "length"),
+    ],
+)
+def test_where_the_prompt_closes_thinking_all_is_answer(ids: list[int], reason: str) -> None:
+    """Three answer tokens may follow, whatever the thinking budget is."""
+    for max_think_tokens in (1, 4):
+        budget = ThinkingBudget(_request(max_think_tokens=max_think_tokens), is_closed=True)
+        assert [budget.finish_reason_after(token_id) for token_id in ids] == [None] * (len(ids) - 1) + [reason]
+
+
 def test_chunks_carry_what_came_since_the_last() -> None:
     count = 2 * CHUNK_TOKENS + 3
     lengths: list[int] = []

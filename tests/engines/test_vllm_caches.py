@@ -26,7 +26,10 @@ def _cache(kind: str, folder: Path, *, attention: str, **options: object) -> dic
     blocks = sum(group["blocks_at_max_model_len"] for group in groups)
     assert facts.kv_cache["max_concurrency"] == pytest.approx(facts.kv_cache["num_blocks"] / blocks)
     assert facts.kv_cache["reserved_blocks"] == 1
-    return {group["kind"]: group for group in groups}
+    by_kind = {group["kind"]: group for group in groups}
+    # Of the group that grows with a request: one state of a recurrent layer may stand for fewer tokens.
+    assert facts.kv_cache["block_size"] == by_kind["full_attention"]["block_size"]
+    return by_kind
 
 
 def test_a_window_holds_what_it_reaches(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ SOURCE = Source(FOLDER, Path("tokenizer"), None, None)
 
 
 def _arguments(**options: object) -> dict[str, object]:
-    return VLLMOptions.from_spec(vllm_spec(FOLDER, **options)).engine_arguments(SOURCE)
+    return VLLMOptions.read(vllm_spec(FOLDER, **options).options).engine_arguments(SOURCE)
 
 
 def _without(name: str) -> EngineSpec:
@@ -58,7 +58,7 @@ def test_any_further_argument_is_passed() -> None:
 @pytest.mark.parametrize("name", [name for name in OPTIONS if name != "kv_cache_memory_bytes"])
 def test_a_missing_option_is_refused(name: str) -> None:
     with pytest.raises(EngineError, match=f"options: {name} is missing") as caught:
-        VLLMOptions.from_spec(_without(name))
+        VLLMOptions.read(_without(name).options)
     assert caught.value.kind == "refused"
 
 

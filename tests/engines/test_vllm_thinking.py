@@ -119,5 +119,8 @@ def test_the_engines_own_budget_needs_its_markers(folder: Path) -> None:
 def test_no_think_closes_the_channel_in_the_prompt(folder: Path) -> None:
     with running(vllm_spec(folder, thinking="no_think")) as session:
         (prompt,) = session.render({"t": [{"role": "user", "content": "hi"}]})
+        rows = collect(session, _requests(session, stage_two_seed=None, max_think_tokens=30, max_answer_tokens=20))
     assert prompt.text.endswith("<think>\n</think>\n\n")
     assert prompt.token_ids.count(CLOSE) == 1
+    # All of it is answer: neither more than an answer may have, nor as little as the thinking budget.
+    assert {(len(row.token_ids), row.completion.finish_reason) for row in rows.values()} == {(20, "length")}

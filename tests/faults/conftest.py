@@ -3,17 +3,19 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from gatepost import jsonfile
+from gatepost.approve import approve
 from gatepost.archive import Archive
 from gatepost.audit import rows as tables
 from gatepost.errors import GatepostError
 from gatepost.ladder import Step
 from gatepost.replay import Replay, replay
 from gatepost.stepfiles import write_manifest
+from tests.approvals import Keys, freeze, make_keys
 from tests.archives import Project, create_project, reseal, rewrite
 
 Event = dict[str, Any]
@@ -32,6 +34,35 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Path]:
 def copied(finished: tuple[Project, Path], tmp_path: Path) -> tuple[Project, Archive]:
     project, root = finished
     return project, Archive(shutil.copytree(root, tmp_path / root.name))
+
+
+class Approved(NamedTuple):
+    """A finished archive whose steps were approved, the keys, and another archive that was approved by the same."""
+
+    project: Project
+    archive: Archive
+    keys: Keys
+    other: Archive
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Approved:
+    folder = tmp_path_factory.mktemp("approved")
+    project, keys = create_project(folder / "project"), make_keys(folder / "keys")
+    archive, other = freeze(project, keys), freeze(project, keys, "other")
+    for one in (archive, other):
+        approve(one, "selection", keys["alice"], statement="read it")
+        approve(one, "selection", keys["bob"], statement="so did I")
+    for _ in range(2):
+        project.step(archive)
+    approve(archive, "confirmation@32", keys["alice"], statement="go on")
+    assert project.step(archive).label == "REPLICATED"
+    return Approved(project, archive, keys, other)
+
+
+@pytest.fixture
+def approved(made: Approved, tmp_path: Path) -> Approved:
+    return made._replace(archive=Archive(shutil.copytree(made.archive.root, tmp_path / "toy")))
 
 
 def replayed(project: Project, root: Path, **options: Any) -> Replay:

@@ -1,6 +1,9 @@
+from dataclasses import replace
+
 import pytest
 
-from gatepost.evidence import Record
+from gatepost.evidence import Plan, Record
+from gatepost.protocol import BoundFile
 
 from .builders import checks, facts, judge, plan
 
@@ -55,3 +58,45 @@ def test_unknown_versions_are_inconclusive() -> None:
 
 def test_an_environment_that_nobody_registered_is_not_the_registered_one() -> None:
     assert judge("environment", Record(plan(), facts(versions={"torch": "2.11.0"}))).outcome == "inconclusive"
+
+
+def locked(packages: dict[str, str], *, role: str = "lock") -> Plan:
+    """A plan whose packages come from a bound lock."""
+    registered = plan(packages=packages)
+    bound = (BoundFile("environment.lock", role, "0" * 64, 1),)
+    return replace(registered, protocol=replace(registered.protocol, bound=bound))
+
+
+@pytest.mark.parametrize(
+    ("registered", "installed", "outcome", "k", "beside"),
+    [
+        ({"torch": "2.11.0"}, {"torch": "2.11.0"}, "pass", 1, "0 installed beside them: none"),
+        ({"torch": "2.11.0"}, {"torch": "2.11.0+cu130"}, "pass", 1, "0 installed beside them: none"),
+        ({"torch": "2.11.0+cu130"}, {"torch": "2.11.0"}, "fail", 0, "0 installed beside them: none"),
+        ({"torch": "2.11.0", "numpy": "2"}, {"torch": "2.11.0", "numpy": "2.0"}, "pass", 2, "0 installed beside"),
+        ({"torch": "2.11.0", "numpy": "2"}, {"torch": "2.11.0", "numpy": "2.1"}, "fail", 1, "0 installed beside"),
+        ({"torch": "2.11.0", "numpy": "2"}, {"torch": "2.11.0"}, "fail", 1, "0 installed beside them: none"),
+        ({"a-b": "1"}, {"A_b": "1", "pytest": "9", "Gate.Post": "0"}, "pass", 1, "2 installed beside them: gate-post,"),
+        ({"A.B": "1"}, {"a-b": "1", "b": "1"}, "pass", 1, "1 installed beside them: b"),
+    ],
+)
+def test_under_a_lock_all_are_counted_and_those_beside_it_are_named(
+    registered: dict[str, str], installed: dict[str, str], outcome: str, k: int, beside: str
+) -> None:
+    verdict = judge("environment", Record(locked(registered), facts(versions=installed)))
+    assert verdict.outcome == outcome
+    assert len(verdict.checks) == len(registered) + 1
+    whole = checks(verdict)["registered_packages"]
+    assert (whole.k, whole.n) == (k, len(registered))
+    assert (whole.note or "").startswith(beside)
+
+
+def test_under_a_lock_unknown_versions_are_inconclusive() -> None:
+    assert judge("environment", Record(locked({"torch": "2.11.0"}))).outcome == "inconclusive"
+
+
+def test_without_a_lock_nothing_is_counted() -> None:
+    """Receipts that were written before there were locks keep their checks."""
+    for registered in (plan(packages={"torch": "1"}), locked({"torch": "1"}, role="review")):
+        verdict = judge("environment", Record(registered, facts(versions={"torch": "1", "x": "1"})))
+        assert [check.name for check in verdict.checks] == ["torch"]

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from gatepost import bundled
+from gatepost.approve import approve
 from gatepost.errors import DataError
+from tests.approvals import freeze, make_keys
 from tests.archives import create_project
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -118,3 +120,24 @@ def test_the_archives_in_the_repository_replay_with_the_core_alone(core_python: 
     command = [str(core_python), "-m", "pytest", "-q", "-m", "cpu", str(archives), "-p", "no:cacheprovider"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+
+
+def test_the_core_takes_no_signature_for_good(core_python: Path, tmp_path: Path) -> None:
+    """A replay of approved steps is inconclusive where there is no crypto library, and nothing starts."""
+    project, keys = create_project(tmp_path / "project"), make_keys(tmp_path / "keys")
+    archive = freeze(project, keys)
+    for name in ("alice", "bob"):
+        approve(archive, "selection", keys[name], statement="GO")
+    project.step(archive)
+    project.step(archive)
+    pytest_run = [str(core_python), "-m", "pytest", "-m", "cpu", "receipts", "-p", "no:cacheprovider"]
+    done = subprocess.run(pytest_run, cwd=project.root, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    said = "recomputed approvals unknown >= 2: signatures cannot be checked here: pip install 'gatepost[approval]'"
+    assert f"approval[32]: recorded approvals 2 >= 2 (2/2), {said}" in done.stdout
+    command = [str(core_python), "-m", "gatepost"]
+    for arguments in (["verify", "receipts/toy"], ["keygen", "key"], ["replay", "receipts/toy"]):
+        done = subprocess.run([*command, *arguments], cwd=project.root, capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        assert "pip install 'gatepost[approval]'" in done.stdout + done.stderr
+        assert "Traceback" not in done.stderr

@@ -54,3 +54,27 @@ def test_archives_and_tests_side_by_side(project: Project, run: Run, pytester: p
     project.freeze()
     pytester.makepyfile("def test_own(): pass")
     run().assert_outcomes(passed=3)
+
+
+@pytest.mark.parametrize("options", [(), ("--lf",), ("--sw",), ("-o", "cache_dir=deep/cache")])
+def test_nothing_is_written_into_an_archive(
+    project: Project, pytester: pytest.Pytester, tmp_path_factory: pytest.TempPathFactory, options: tuple[str, ...]
+) -> None:
+    """An archive in a folder of its own is its own root directory, and pytest's cache would go there."""
+    archive = project.freeze()
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "toy"
+    archive.root.rename(elsewhere)
+    for _ in range(2):
+        result = pytester.runpytest_subprocess(
+            str(elsewhere), f"--gatepost-studies={project.root / 'studies'}", *options
+        )
+        result.assert_outcomes(passed=2)
+    assert sorted(path.name for path in elsewhere.iterdir()) == sorted(
+        ["attempts", "bound", "catalog.json", "log", "protocol.json", "steps"]
+    )
+
+
+def test_a_cache_beside_archives_is_kept(project: Project, pytester: pytest.Pytester) -> None:
+    project.freeze()
+    pytester.runpytest_subprocess("receipts").assert_outcomes(passed=2)
+    assert (pytester.path / ".pytest_cache").is_dir()

@@ -154,7 +154,7 @@ def test_live_with_workers_is_refused(project: Project, run: Run, arguments: lis
     archive = open_at_selection(project, device="cuda:0")
     result = run("receipts", *arguments)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert lines_with(result, "a live step runs in one process with one engine: leave out -n")
+    assert lines_with(result, "a live step runs in one process, with one engine: no -n")
     assert len(archive.finished_steps()) == 1
 
 

@@ -80,3 +80,12 @@ def test_an_archive_that_is_not_whole_has_no_table(project: Project, run: Run) -
     (archive.root / "extra").write_text("")
     result = run("receipts")
     assert not lines_with(result, "= gatepost =")
+
+
+def test_how_to_go_on_is_said_where_a_replay_leaves_a_step_open(project: Project, run: Run) -> None:
+    archive = project.freeze()
+    hint = f"  run it: pytest -m cpu {archive.root} --gatepost-live"
+    assert lines_with(run("-m", "cpu", "receipts"), "run it") == [hint]
+    assert not lines_with(run("-m", "cpu", "receipts", "--gatepost-live"), "run it")
+    project.run(archive)
+    assert not lines_with(run("-m", "cpu", "receipts"), "run it")

@@ -20,6 +20,7 @@ FULL = Record(
     text={},
     grades={},
     scores=(),
+    approvals=(),
 )
 VIEWS = {
     "prompts": "registered_prompts",

@@ -100,7 +100,7 @@ REFUSALS = {
     "not a number": ("temperature = 0.6", "temperature = nan", r"sampling.temperature is nan"),
     "infinite": ("idle_timeout_seconds = 60", "idle_timeout_seconds = inf", r"engine.idle_timeout_seconds is inf"),
     "a date": ("idle_timeout_seconds = 60", "idle_timeout_seconds = 2026-01-01", r"idle_timeout_seconds is 2026-01-01"),
-    "a branch for a revision": ('revision = "' + "0" * 40, 'revision = "main', r"\$\.model\.(tokenizer_)?revision"),
+    "a branch for a revision": ('revision = "' + "0" * 40, 'revision = "main', r"revision is 'main', expected a com"),
     "a dirty revision": ('revision = "' + "0" * 40, 'revision = "' + "0" * 40 + "-dirty", r"revision"),
     "no question": ('question = "Which cap is enough?"\n', "", r"'question' is a required property"),
     "no stopping rule": ('stopping_rule = "The ladder ends."\n', "", r"stopping_rule"),

@@ -8,8 +8,6 @@ keep what their authors stored about them as *claims*, which gates compare with 
 import gzip
 import hashlib
 import json
-import shutil
-import tempfile
 import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,15 +17,13 @@ from pathlib import Path
 from gatepost import bundled, jsonfile
 from gatepost.archive import Archive
 from gatepost.audit import rows as tables
-from gatepost.errors import DataError, IntegrityError
-from gatepost.evidence import Record, Row
+from gatepost.audit.imports import TRANSCRIBED, commit_step, import_into
+from gatepost.errors import DataError
+from gatepost.evidence import Row
 from gatepost.fingerprint import RowKey
-from gatepost.freeze import plan
 from gatepost.gatefiles import Gates
 from gatepost.journal import Clock, utc_now
-from gatepost.judge import judge
-from gatepost.ladder import Step, audit
-from gatepost.probe import write_receipt
+from gatepost.ladder import Step
 from gatepost.records import grade_samples, records_of
 from gatepost.stepfiles import write_session
 from gatepost.studyfiles import load_domain
@@ -84,7 +80,7 @@ FIELDS: Mapping[str, tuple[Callable[[JSON], bool], str]] = {
 KEY = ("task_id", "trace_index")
 
 LIMITS = [
-    "the plan was transcribed after the results were public: this replays a record, it does not preregister one",
+    TRANSCRIBED,
     "forward input lengths were not published: the cache contract is inconclusive, the stored flag is a claim",
     "engine facts, prompts and the model smoke's ids were not published, so no gate here judges them",
 ]
@@ -124,29 +120,11 @@ def read_run(source: Path) -> PublishedRun:
 
 
 def import_run(source: Path, into: Path, *, clock: Clock = utc_now) -> Archive:
-    """Freeze the transcribed plan with the published tasks, and judge the published rows under it.
-
-    The archive is built aside and renamed when it is whole.
-    """
+    """Freeze the transcribed plan with the published tasks, and judge the published rows under it."""
     run = read_run(source)
-    try:
-        into.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(f"{into}: cannot be the folder of archives: {error.strerror}") from None
-    with tempfile.TemporaryDirectory(dir=into, prefix=jsonfile.TEMPORARY_PREFIX) as aside:
-        building = Path(aside)
-        for split, path in run.tasks.items():
-            (building / f"tasks_{split}.jsonl").write_bytes(jsonfile.read_bytes(path))
-        shutil.copy(bundled.folder("studies") / "native_seam" / "published.toml", building)
-        gates = Gates()
-        frozen = plan(building / "published.toml", gates=gates, studies=[bundled.folder("studies")])
-        root = into / frozen.protocol.id
-        if root.exists():
-            raise IntegrityError(f"{root}: exists already; an import never overwrites an archive")
-        archive = Archive.create(building, frozen, clock=clock, event="imported")
-        _import_selection(archive, run, gates)
-        archive.root.rename(root)
-    return Archive(root, clock=clock)
+    files = ((f"tasks_{split}.jsonl", jsonfile.read_bytes(path)) for split, path in run.tasks.items())
+    draft = bundled.folder("studies") / "native_seam" / "published.toml"
+    return import_into(into, draft, files, lambda archive, gates: _import_selection(archive, run, gates), clock=clock)
 
 
 def _import_selection(archive: Archive, run: PublishedRun, gates: Gates) -> None:
@@ -155,20 +133,13 @@ def _import_selection(archive: Archive, run: PublishedRun, gates: Gates) -> None
     tables.write_rows(folder / "rows.parquet", [_row(row) for row in run.rows])
     tables.write_text(folder / "text.parquet", {_key(row): row["generated_text"] for row in run.rows})
     write_session(folder, protocol, SELECTION, None, None)
-
-    def read() -> list[Record]:
-        return list(records_of(archive, SELECTION, folder, gates, recorded_digest=protocol.digest))
-
-    record = read()[0]
+    record = next(records_of(archive, SELECTION, folder, gates, recorded_digest=protocol.digest))
     domain = load_domain(protocol.study, protocol.domain_version, [], where=f"protocol {protocol.id}")
     stage = protocol.stage(SELECTION.stage)
     grades = grade_samples(archive, stage, domain, record.samples or (), record.text or {})
     tables.write_grades(folder / "grades.parquet", grades)
-    judgements = [judge(record, lambda entry: gates.of(entry, where=protocol.id)) for record in read()]
-    decision = audit(protocol, {SELECTION: judgements})
     limits = [*LIMITS, f"published rows file: sha256 {run.rows_sha256}"]
-    write_receipt(archive, SELECTION, number, folder, record, judgements, decision, origin="imported", limits=limits)
-    archive.commit(SELECTION, number, folder)
+    commit_step(archive, SELECTION, number, folder, gates, limits=limits)
 
 
 def _row(row: Mapping[str, JSON]) -> Row:

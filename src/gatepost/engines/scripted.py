@@ -91,14 +91,22 @@ class ScriptedOptions:
     render_fault: str | None = None
     close_fault: str | None = None
 
+    @classmethod
+    def read(cls, registered: Mapping[str, JSON]) -> "ScriptedOptions":
+        """Read the registered options. Raises ``EngineError`` (``refused``) for an unknown or an impossible one."""
+        try:
+            return from_plain(cls, dict(registered), where="options", defaults=True)
+        except DataError as error:
+            raise EngineError(str(error), kind="refused") from error
+
 
 class ScriptedEngine:
     """Follows ``gatepost.engine.Engine``."""
 
     def __init__(self, spec: EngineSpec) -> None:
         refuse_unless_implemented(spec, ("natural", "force_close"))
+        self._options = ScriptedOptions.read(spec.options)
         try:
-            self._options = from_plain(ScriptedOptions, dict(spec.options), where="options", defaults=True)
             self._facts = _facts(spec, self._options)
         except DataError as error:
             raise EngineError(str(error), kind="refused") from error

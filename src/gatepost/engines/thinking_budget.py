@@ -9,6 +9,8 @@ study B's rule, which never injects a close.
 close ids are put behind it, and a second stage, fed prompt, thinking and close again, samples at most
 ``max_answer_tokens``. A close that came in time is kept with the answer that follows it, and so is a stop id inside the
 thinking.
+
+``no_think`` has no thinking to count: the prompt closed it, and every id is answer.
 """
 
 import time
@@ -29,12 +31,12 @@ class ThinkingBudget:
     """Counts the sampled ids of one request against its limits.
 
     Attributes:
-        is_closed: whether the thinking has ended, by the model's own close or by force.
+        is_closed: whether the thinking has ended, by the prompt, by the model's own close or by force.
     """
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, *, is_closed: bool = False) -> None:
         self.stop_ids = request.sampling.stop_ids
-        self.is_closed = False
+        self.is_closed = is_closed
         self._close_id = request.think_close_id
         self._think_left = request.max_think_tokens
         self._answer_left = request.max_answer_tokens
@@ -61,14 +63,16 @@ class Transcript:
         is_used_up: the thinking is used up without a close, and ``close_by_force`` is due before any other id.
     """
 
-    def __init__(self, request: Request, force_close_ids: tuple[int, ...], chunk_tokens: int) -> None:
+    def __init__(
+        self, request: Request, force_close_ids: tuple[int, ...], chunk_tokens: int, *, is_closed: bool = False
+    ) -> None:
         self.request = request
         self.token_ids = array("i")
         self.finish_reason: str | None = None
         self.is_used_up = False
         self._force_close_ids = force_close_ids
         self._chunk_tokens = chunk_tokens
-        self._budget = ThinkingBudget(request)
+        self._budget = ThinkingBudget(request, is_closed=is_closed)
         self._sent_tokens = self._reprefilled_tokens = 0
         self._stage_one_finish_reason: str | None = None
         self._started = time.perf_counter()
@@ -200,6 +204,7 @@ def complete(
     decode: Callable[[Sequence[int]], str],
     force_close: ForceClose | None = None,
     chunk_tokens: int = CHUNK_TOKENS,
+    is_closed: bool = False,
 ) -> Iterator[Chunk | Completion]:
     """Draw ids until the budget ends the request, in chunks.
 
@@ -210,8 +215,9 @@ def complete(
         decode: ids to text, special tokens included.
         force_close: for the policy of that name; ``None`` for every other.
         chunk_tokens: how many ids make a chunk.
+        is_closed: whether the prompt closes the thinking, so that all is answer.
     """
-    row = Transcript(request, force_close.token_ids if force_close else (), chunk_tokens)
+    row = Transcript(request, force_close.token_ids if force_close else (), chunk_tokens, is_closed=is_closed)
     while row.finish_reason is None:
         row.add(next(sampled))
         if row.is_chunk_due:

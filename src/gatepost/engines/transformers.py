@@ -46,10 +46,10 @@ class TransformersOptions:
     deterministic: bool
 
     @classmethod
-    def from_spec(cls, spec: EngineSpec) -> "TransformersOptions":
-        """Read the options. Raises ``EngineError`` (``refused``) for an unknown, missing or impossible one."""
+    def read(cls, registered: Mapping[str, JSON]) -> "TransformersOptions":
+        """Read what is registered. Raises ``EngineError`` (``refused``) for a missing or impossible option."""
         try:
-            options = from_plain(cls, dict(spec.options), where="options")
+            options = from_plain(cls, dict(registered), where="options")
         except DataError as error:
             raise EngineError(str(error), kind="refused") from error
         for name, is_possible, expected in (
@@ -76,7 +76,7 @@ class TransformersEngine:
             ModuleNotFoundError: torch or Transformers is not installed.
         """
         refuse_unless_implemented(spec, ("natural", "no_think"))
-        self._options, source = TransformersOptions.from_spec(spec), locate(spec)
+        self._options, source = TransformersOptions.read(spec.options), locate(spec)
 
         from gatepost.engines import causal_lm
 
@@ -107,6 +107,7 @@ class TransformersEngine:
                 model.sample(request.token_ids, sampler, request.seed),
                 take_lengths=model.take_lengths,
                 decode=model.tokenizer.decode,
+                is_closed=not self._thinking,
             )
 
     def close(self) -> None:

@@ -54,7 +54,7 @@ class VLLMEngine:
             ModuleNotFoundError: vLLM is not installed.
         """
         refuse_unless_implemented(spec, THINKING_POLICIES)
-        self._spec, self._options = spec, VLLMOptions.from_spec(spec)
+        self._spec, self._options = spec, VLLMOptions.read(spec.options)
         if spec.thinking == "engine_budget" and "reasoning_config" not in self._options.further:
             raise EngineError("options: reasoning_config is missing, engine_budget needs it", kind="refused")
         os.environ.update(ENVIRONMENT)
@@ -84,10 +84,11 @@ class VLLMEngine:
         refuse_unless_it_fits(batch, core.max_model_len, force_close_ids=self._spec.force_close_ids)
         if any(self._resolved(sampling) != self._facts.sampling for sampling in {row.sampling for row in batch}):
             self._facts = replace(self._facts, sampling=None)
+        close_ids, is_closed = self._spec.force_close_ids, self._spec.thinking == "no_think"
         rows: dict[str, Transcript] = {}
         try:
             for request in batch:
-                row = Transcript(request, self._spec.force_close_ids, self._options.chunk_tokens)
+                row = Transcript(request, close_ids, self._options.chunk_tokens, is_closed=is_closed)
                 rows[self._first_stage(request)] = row
             outputs = core.outputs()
             while rows:

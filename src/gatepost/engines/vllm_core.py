@@ -53,10 +53,10 @@ class VLLMCore:
         self._arguments = options.engine_arguments(source)
         refuse_unknown(self._arguments, EngineArgs.__dataclass_fields__, vllm_version=vllm.__version__)
         if current_platform.device_type != options.device:
+            # The CUDA build names no device where it finds no driver.
+            found = f"runs on {current_platform.device_type!r}" if current_platform.device_type else "finds no device"
             raise EngineError(
-                f"options: device {options.device!r}, but this vLLM {vllm.__version__} runs on "
-                f"{current_platform.device_type!r}",
-                kind="refused",
+                f"options: device {options.device!r}, but this vLLM {vllm.__version__} {found}", kind="refused"
             )
         self._engine = _start(self._arguments)
         self._config = self._engine.vllm_config

@@ -52,8 +52,10 @@ def decode_query_tokens(config: Any) -> int:
 def kv_cache(config: Any, scheduler: Any) -> dict[str, JSON]:
     """The cache as it was allocated, sizes in tokens and blocks. Asked while no request runs."""
     cache, pool = config.cache_config, scheduler.kv_cache_manager.block_pool
+    groups = [_group(group, config) for group in scheduler.kv_cache_config.kv_cache_groups]
     return {
-        "block_size": cache.block_size,
+        # vLLM's own number is the least over all groups, also over those that a request's tokens do not fill.
+        "block_size": max(_growing_block_sizes(groups), default=cache.block_size),
         "num_blocks": scheduler.kv_cache_config.num_blocks,
         # An idle pool lacks what no request can ever have: the null block.
         "reserved_blocks": pool.num_gpu_blocks - pool.get_num_free_blocks(),
@@ -61,8 +63,13 @@ def kv_cache(config: Any, scheduler: Any) -> dict[str, JSON]:
         "max_concurrency": cache.kv_cache_max_concurrency,
         "cache_dtype": str(cache.cache_dtype),
         "mamba_cache_mode": cache.mamba_cache_mode,
-        "groups": [_group(group, config) for group in scheduler.kv_cache_config.kv_cache_groups],
+        "groups": groups,
     }
+
+
+def _growing_block_sizes(groups: Iterable[Mapping[str, JSON]]) -> list[int]:
+    """In tokens, of the groups in which a request holds more blocks the longer it gets."""
+    return [group["block_size"] for group in groups if group["blocks_per_request"] is None]
 
 
 def _group(group: Any, config: Any) -> dict[str, JSON]:

@@ -11,7 +11,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
-from gatepost.engine import EngineSpec
 from gatepost.engines.model_folder import Source
 from gatepost.engines.plain import from_plain, to_plain
 from gatepost.errors import DataError, EngineError
@@ -71,14 +70,14 @@ class VLLMOptions:
     further: Mapping[str, JSON] = field(default_factory=dict)
 
     @classmethod
-    def from_spec(cls, spec: EngineSpec) -> Self:
-        """Read the options. Raises ``EngineError`` (``refused``) for a missing or an impossible one."""
+    def read(cls, registered: Mapping[str, JSON]) -> Self:
+        """Read the registered options. Raises ``EngineError`` (``refused``) for a missing or an impossible one."""
         own = {option.name for option in dataclasses.fields(cls)} - {"further"}
-        further = {name: value for name, value in spec.options.items() if name not in own and value is not None}
+        further = {name: value for name, value in registered.items() if name not in own and value is not None}
         if taken := SET_BY_GATEPOST & further.keys():
             names = ", ".join(sorted(taken))
             raise EngineError(f"options: {names} cannot be registered, gatepost sets it", kind="refused")
-        named = {name: value for name, value in spec.options.items() if name in own}
+        named = {name: value for name, value in registered.items() if name in own}
         try:
             options = from_plain(cls, {**named, "further": further}, where="options", defaults=True)
         except DataError as error:

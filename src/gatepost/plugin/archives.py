@@ -22,6 +22,7 @@ from gatepost.plugin.terminal import ArchiveSummary, ProgressLine
 from gatepost.probe import Probe
 from gatepost.replay import Difference, StepReplay, replay_ladder, replay_preflight, replay_step
 from gatepost.report import replay_text, summary
+from gatepost.status import how_to_go_on
 
 T = TypeVar("T")
 
@@ -91,8 +92,11 @@ class ArchiveReplay:
         steps = [self._step(step) for step in self.archive.finished_steps()]
         replayed = replay_ladder(self.archive, steps, self._notes())
         self._require_none(replayed.decision_differences)
-        moves = live_requested(self._workspace.config) and not replayed.decision.terminal
-        return _summary(self.archive, replayed.decision, replay_text(replayed, moves=moves))
+        live, decision = live_requested(self._workspace.config), replayed.decision
+        text = replay_text(replayed, moves=live and not decision.terminal)
+        if not live and not decision.terminal and decision.step is not None:
+            text += f"\n  {how_to_go_on(self.archive, decision.step)}"
+        return _summary(self.archive, decision, text)
 
     def _notes(self) -> list[str]:
         root = self._workspace.expected_root
@@ -134,10 +138,11 @@ def run_step(config: pytest.Config, archive: Archive, expected: Step | None = No
     available.stepped = True
     before = set(archive.finished_steps())
     with ProgressLine(config, archive.protocol.id) as progress:
-        probe = Probe(archive, available.gates, available.studies, available.open_engine, progress)
+        only = bool(config.getoption("gatepost_preflight"))
+        probe = Probe(archive, available.gates, available.studies, available.open_engine, progress, preflight_only=only)
         decision = probe.run(expected=expected)
-    (step,) = set(archive.finished_steps()) - before
-    config.hook.pytest_gatepost_receipt_written(archive=archive, step=step, decision=decision)
+    for step in set(archive.finished_steps()) - before:
+        config.hook.pytest_gatepost_receipt_written(archive=archive, step=step, decision=decision)
     return decision
 
 

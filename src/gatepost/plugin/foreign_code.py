@@ -1,7 +1,8 @@
-"""An archive is data, often somebody else's: pytest must not run code that lies in one.
+"""An archive is data, often somebody else's: pytest must not run code that lies in one, nor write into it.
 
 Collection never looks into an archive for code (see ``gatepost.plugin.collect``). But pytest reads a configuration and
-runs a ``conftest.py`` before it collects anything, so what could be either is refused before that.
+runs a ``conftest.py`` before it collects anything, so what could be either is refused before that. And it takes an
+archive for its root directory where nothing above has a configuration, and keeps its cache there.
 """
 
 from __future__ import annotations
@@ -18,12 +19,23 @@ CONFIGURATIONS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "p
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # pytest loads them in a wrapper, so only a wrapper comes before
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None]:
-    """Refuse a run that is about an archive with code in it."""
+    """Refuse a run that is about an archive with code in it, and keep pytest's cache out of any."""
     for folder in _archives_near(early_config):
         for path in (*(folder / name for name in CONFIGURATIONS), *sorted(folder.rglob("conftest.py"))):
             if path.exists() or path.is_symlink():
                 raise pytest.UsageError(f"{path}: is not part of an archive, and pytest would run it: remove it first")
+    _keep_cache_out(early_config)
     return (yield)
+
+
+def _keep_cache_out(config: pytest.Config) -> None:
+    if not config.pluginmanager.has_plugin("cacheprovider"):
+        return
+    cache = config.rootpath / config.getini("cache_dir")
+    if any(map(_is_readable_archive, cache.parents)):
+        for name in ("cacheprovider", "stepwise"):
+            if (plugin := config.pluginmanager.get_plugin(name)) is not None:
+                config.pluginmanager.unregister(plugin)
 
 
 def _archives_near(config: pytest.Config) -> Iterator[Path]:

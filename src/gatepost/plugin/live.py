@@ -32,7 +32,12 @@ DEVICE_FILES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 
 def live_requested(config: pytest.Config) -> bool:
     """Whether ``--gatepost-live`` was given, or a ``-m`` that selects what is marked ``gpu`` and not ``cpu``."""
-    return bool(config.getoption("gatepost_live")) or _selects_gpu_only(config.getoption("markexpr"))
+    return _asked(config) or _selects_gpu_only(config.getoption("markexpr"))
+
+
+def _asked(config: pytest.Config) -> bool:
+    """Whether a live run was asked for in so many words, in full or up to its preflight."""
+    return bool(config.getoption("gatepost_live") or config.getoption("gatepost_preflight"))
 
 
 def _selects_gpu_only(expression: str) -> bool:
@@ -87,7 +92,7 @@ def pytest_xdist_node_collection_finished(node: Any, ids: Sequence[str]) -> None
     """The same for a run with workers, which may replay and must not start engines."""
     _require_one_archive_for_root(node.config, ids)
     if live := [name for name in ids if LIVE_ID in name]:
-        raise pytest.UsageError(f"{live[0]}: a live step runs in one process with one engine: leave out -n")
+        raise pytest.UsageError(f"{live[0]}: a live step runs in one process, with one engine: no -n")
 
 
 def _starts(items: Iterable[pytest.Item]) -> dict[str, pytest.Item]:
@@ -115,7 +120,7 @@ def _require_something_to_start(
     config: pytest.Config, starts: dict[str, pytest.Item], items: list[pytest.Item]
 ) -> None:
     archives = workspace(config).archives
-    asked = config.getoption("gatepost_live")
+    asked = _asked(config)
     if starts or not archives or (items and not asked):
         return
     nothing = "no open step is selected" if asked else "no open step needs an accelerator"

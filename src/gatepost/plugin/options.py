@@ -35,6 +35,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="start the engine and run the one open step of the collected archive",
     )
     group.addoption(
+        "--gatepost-preflight",
+        action="store_true",
+        help="start the engine of the open step, judge what can be judged before generation, and stop there",
+    )
+    group.addoption(
         "--gatepost-gates",
         metavar="DIR",
         action="append",
@@ -69,8 +74,9 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"gatepost needs pytest {oldest} or newer, found {pytest.__version__}")
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
-    if config.getoption("gatepost_live") and config.getoption("dist", "no") != "no":
-        raise pytest.UsageError("--gatepost-live: a live step runs in one process with one engine: leave out -n")
+    for option in ("live", "preflight"):
+        if config.getoption(f"gatepost_{option}") and config.getoption("dist", "no") != "no":
+            raise pytest.UsageError(f"--gatepost-{option}: a live step runs in one process, with one engine: no -n")
     for name in ("gates", "studies"):
         for folder in _named_folders(config, name):
             if not folder.is_dir():

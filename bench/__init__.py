@@ -1,0 +1,1 @@
+"""What things cost, each beside its alternative in the same run."""

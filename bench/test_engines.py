@@ -1,0 +1,175 @@
+"""What graphs and sessions cost: engines that stay up, each in its own process, sampling the same requests in turns.
+
+One engine works at a time. On a GPU it is the dense 4B shape with 19 active sequences; elsewhere a tiny model, without
+graphs. Counted through gatepost: from the first request to the last id on disk, in the parent. Counted for bare
+``LLM.generate``: the call alone, in its process.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from gatepost.engine import EngineSpec, Request
+from gatepost.engines.child import ChildSession
+from gatepost.engines.model_folder import Source
+from gatepost.engines.vllm_options import VLLMOptions
+from gatepost.fingerprint import RowKey
+from gatepost.plugin.live import missing_accelerator
+from gatepost.sampling import Stream, sample
+from gatepost.testing import build_spec
+from tests.engines.vllm_engines import OPTIONS, build_model, needs_vllm
+
+ROOT = Path(__file__).resolve().parents[1]
+ROUNDS = 4
+NO_CLOSE = 2**31 - 1
+"""No id of any vocabulary: every request samples as much as it may."""
+
+GPU: dict[str, object] = {
+    **OPTIONS,
+    "device": "cuda",
+    "dtype": "bfloat16",
+    "max_model_len": 4096,
+    "max_num_seqs": 19,
+    "max_num_batched_tokens": 8192,
+    "gpu_memory_utilization": 0.15,
+    "kv_cache_memory_bytes": 6 * 2**30,
+    "load_format": "dummy",
+    "chunk_tokens": 64,
+}
+GRAPHS: dict[str, dict[str, object]] = {
+    "exact": {"enforce_eager": False, "cudagraph_capture_sizes": [1, 2, 4, 8, 16, 19]},
+    "implicit": {"enforce_eager": False, "max_cudagraph_capture_size": 19},
+    "eager": {"enforce_eager": True},
+}
+CPU: dict[str, object] = {**OPTIONS, "chunk_tokens": 64, "max_num_seqs": 16}
+
+Rate = Callable[[], float]
+"""Samples all requests once; returns sampled tokens per second."""
+
+
+@pytest.fixture(scope="module")
+def specs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, EngineSpec]:
+    if missing_accelerator() is None:
+        folder = str(ROOT / "models" / "shapes" / "dense_4b")
+        return {
+            name: build_spec("vllm", options={**GPU, **graphs}, model_path=folder) for name, graphs in GRAPHS.items()
+        }
+    folder = str(build_model("dense", tmp_path_factory.mktemp("model") / "m"))
+    return {"eager": build_spec("vllm", options=CPU, model_path=folder)}
+
+
+@pytest.fixture(scope="module")
+def engines(specs: dict[str, EngineSpec], tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Rate]]:
+    """Every engine through gatepost, and bare ones with the arguments of the first."""
+    folder = tmp_path_factory.mktemp("streams")
+    spec = next(iter(specs.values()))
+    with ThreadPoolExecutor() as pool, ExitStack() as stack:  # a child ends with the thread that started it
+        starting = {name: pool.submit(ChildSession, spec) for name, spec in specs.items()}
+        bare = start_bare(spec)
+        stack.enter_context(bare)
+        sessions = {name: stack.enter_context(session.result()) for name, session in starting.items()}
+        assert bare.stdout is not None
+        assert bare.stdout.readline() == "ready\n"
+        rates: dict[str, Rate] = {
+            name: partial(through_gatepost, session, specs[name], folder) for name, session in sessions.items()
+        }
+        rates["bare"] = partial(through_bare, bare, spec, with_text=False)
+        rates["bare with text"] = partial(through_bare, bare, spec, with_text=True)
+        for rate in rates.values():
+            rate()  # what runs first compiles
+        yield rates
+        assert bare.stdin is not None
+        bare.stdin.close()
+
+
+def through_gatepost(session: ChildSession, spec: EngineSpec, folder: Path) -> float:
+    """Sampled tokens per second of a session."""
+    prompt_tokens, think_tokens = lengths(spec)
+    requests = {
+        f"r{n}": (
+            RowKey(f"r{n}", 0),
+            Request(
+                request_id=f"r{n}",
+                token_ids=(1 + n,) * prompt_tokens,
+                seed=n,
+                stage_two_seed=None,
+                sampling=spec.sampling,
+                max_think_tokens=think_tokens,
+                max_answer_tokens=1,
+                think_close_id=NO_CLOSE,
+            ),
+        )
+        for n in range(active(spec))
+    }
+    started = time.monotonic()
+    with Stream(folder / f"{time.monotonic_ns()}.jsonl", keeps_text=False) as stream:
+        rows, _ = sample(session, requests, stream, lambda *counts: None, [])
+    return sum(row.sampled_tokens for row in rows) / (time.monotonic() - started)
+
+
+def start_bare(spec: EngineSpec) -> "subprocess.Popen[str]":
+    """A process with ``LLM.generate`` in it."""
+    folder = Path(spec.model_path)
+    arguments = VLLMOptions.read(spec.options).engine_arguments(Source(folder, folder, None, None))
+    command = [sys.executable, str(ROOT / "bench" / "bare_generate.py"), json.dumps(arguments)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+
+
+def through_bare(process: "subprocess.Popen[str]", spec: EngineSpec, *, with_text: bool) -> float:
+    """The same requests; with or without text, which vLLM makes id by id."""
+    prompt_tokens, think_tokens = lengths(spec)
+    values = spec.sampling
+    sampling = {"temperature": values.temperature, "top_p": values.top_p, "top_k": values.top_k}
+    sampling |= {"max_tokens": think_tokens, "ignore_eos": True, "detokenize": with_text}
+    requests = [
+        {"token_ids": [1 + n] * prompt_tokens, "sampling": {**sampling, "seed": n}} for n in range(active(spec))
+    ]
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps(requests) + "\n")
+    process.stdin.flush()
+    answer = json.loads(process.stdout.readline())
+    return answer["tokens"] / answer["seconds"]
+
+
+def lengths(spec: EngineSpec) -> tuple[int, int]:
+    """Tokens of a prompt, and to sample after it."""
+    return (256, 384) if spec.options["device"] == "cuda" else (32, 128)
+
+
+def active(spec: EngineSpec) -> int:
+    """As many requests as are active at once."""
+    return int(spec.options["max_num_seqs"])
+
+
+def ratio(rates: Mapping[str, list[float]], one: str, other: str) -> str:
+    """How many times as fast, round by round: median, lowest, highest."""
+    found = [a / b for a, b in zip(rates[one], rates[other], strict=True)]
+    return f"{median(found):.4f} ({min(found):.4f} to {max(found):.4f})"
+
+
+@needs_vllm
+@pytest.mark.benchmark(group="rounds")
+def test_engines_in_turns(benchmark: BenchmarkFixture, engines: dict[str, Rate]) -> None:
+    """Each round asks every engine once. The rates are in ``extra_info``; that of the first engine has the ratios."""
+    rates: dict[str, list[float]] = {name: [] for name in engines}
+
+    def round_of_all() -> None:
+        for name, rate in engines.items():
+            rates[name].append(rate())
+
+    benchmark.pedantic(round_of_all, rounds=ROUNDS)
+    first, *others = engines
+    benchmark.extra_info |= {name: [round(rate, 1) for rate in found] for name, found in rates.items()}
+    benchmark.extra_info |= {f"{first} / {other}": ratio(rates, first, other) for other in others}
+    print(json.dumps(benchmark.extra_info, indent=1))
