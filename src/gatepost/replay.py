@@ -59,6 +59,20 @@ class StepReplay:
 
 
 @dataclass(frozen=True)
+class AttemptReplay:
+    """What the gates before generation say of an attempt that did not finish.
+
+    Attributes:
+        name: of its folder.
+        judgement: ``None`` where the attempt was cut off before there was anything to judge.
+    """
+
+    name: str
+    judgement: Judgement | None
+    differences: tuple[Difference, ...]
+
+
+@dataclass(frozen=True)
 class Replay:
     """A whole archive, replayed.
 
@@ -67,7 +81,7 @@ class Replay:
         decision_differences: in which decisions and the selection on record are not what the judgements lead to,
             and why no ladder could be climbed under this protocol.
         notes: what is unfinished, and what the receipts say of their own limits.
-        attempt_differences: in which the gates before generation no longer say what they said of an attempt.
+        attempts: those with a preflight that did not finish.
     """
 
     archive: Archive
@@ -75,13 +89,14 @@ class Replay:
     decision: Decision
     decision_differences: tuple[str, ...]
     notes: tuple[str, ...]
-    attempt_differences: tuple[str, ...] = ()
+    attempts: tuple[AttemptReplay, ...] = ()
 
     @property
     def differences(self) -> tuple[str, ...]:
         """Everything in which the record and the recomputation disagree."""
-        of_steps = (f"{step.step}: {difference}" for step in self.steps for difference in step.differences)
-        return (*of_steps, *self.attempt_differences, *self.decision_differences)
+        of_steps = [f"{step.step}: {difference}" for step in self.steps for difference in step.differences]
+        of_attempts = [f"{made.name}: preflight: {other}" for made in self.attempts for other in made.differences]
+        return (*of_steps, *of_attempts, *self.decision_differences)
 
     @property
     def faithful(self) -> bool:
@@ -104,6 +119,10 @@ class Replay:
                 }
                 for step in self.steps
             ],
+            "attempts": [
+                {"attempt": made.name, "preflight": made.judgement.to_json() if made.judgement else None}
+                for made in self.attempts
+            ],
         }
 
 
@@ -112,13 +131,13 @@ def replay(root: Path, *, gates: Gates, studies: Iterable[Path], expected_root: 
     archive = Archive(root)
     notes = integrity.verify(archive, expected_root=expected_root)
     steps = [replay_step(archive, step, gates=gates, studies=studies) for step in archive.finished_steps()]
-    attempts = [
-        f"{folder.name}: preflight: {difference}"
-        for folder in archive.attempt_folders()
-        if (folder / "preflight.json").exists()
-        for difference in replay_preflight(archive, folder, gates=gates)
-    ]
-    return dataclasses.replace(replay_ladder(archive, steps, notes), attempt_differences=tuple(attempts))
+    attempts = [replay_preflight(archive, folder, gates=gates) for folder in preflights(archive)]
+    return dataclasses.replace(replay_ladder(archive, steps, notes), attempts=tuple(attempts))
+
+
+def preflights(archive: Archive) -> list[Path]:
+    """Folders of the attempts that did not finish and have a preflight."""
+    return [folder for folder in archive.attempt_folders() if (folder / "preflight.json").is_file()]
 
 
 def require_faithful(root: Path, *, gates: Gates, studies: Iterable[Path]) -> None:
@@ -170,11 +189,11 @@ def _step_preflight(archive: Archive, step: Step, receipt: JSON, gates: Gates) -
         problem = "is missing, but gates judge" if expected else "exists, but no gate judged"
         raise IntegrityError(f"{folder / 'preflight.json'}: {problem} before generation")
     if expected:
-        for difference in replay_preflight(archive, folder, gates=gates):
+        for difference in replay_preflight(archive, folder, gates=gates).differences:
             yield Difference(None, "preflight", str(difference))
 
 
-def replay_preflight(archive: Archive, folder: Path, *, gates: Gates) -> tuple[Difference, ...]:
+def replay_preflight(archive: Archive, folder: Path, *, gates: Gates) -> AttemptReplay:
     """Judge again what the gates before generation judged in one attempt, or in the one that became a step."""
     path = folder / "preflight.json"
     document = jsonfile.read_canonical(path)
@@ -195,11 +214,14 @@ def replay_preflight(archive: Archive, folder: Path, *, gates: Gates) -> tuple[D
             f"{path}: field judgement.outcome is {outcome}, but the attempt {'passed' if passed else 'was refused'}"
         )
     if not all((folder / name).exists() for name in layout.BEFORE_GENERATION):
-        return ()  # cut off while it took over what an earlier attempt had sampled; where it matters, layout says so
+        # Cut off while it took over what an earlier attempt had sampled; where it matters, layout says so.
+        return AttemptReplay(folder.name, None, ())
     facts = from_plain(EngineFacts, document["engine"], where=f"{path}: engine")
     record = record_before_generation(archive, step, folder, gates, facts)
     judged = judge(record, lambda entry: gates.of(entry, where=str(step)), before_generation=True)
-    return tuple(_differences([document["judgement"]], _as_stored([judged])))
+    stored = _as_stored([judged])
+    differences = tuple(_differences([document["judgement"]], stored))
+    return AttemptReplay(folder.name, Judgement.from_json(stored[0]), differences)
 
 
 def replay_ladder(archive: Archive, steps: Sequence[StepReplay], notes: Sequence[str] = ()) -> Replay:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from gatepost.ladder import Decision, Judgement, Judgements
 from gatepost.protocol import Protocol
-from gatepost.replay import Replay
+from gatepost.replay import AttemptReplay, Replay
 from gatepost.verdict import Outcome, Verdict
 
 
@@ -18,9 +18,24 @@ def replay_text(replay: Replay, *, moves: bool = False) -> str:
         replay.archive.protocol,
         {step.step: step.judgements for step in replay.steps},
         replay.decision,
-        notes=[*replay.notes, *(f"not faithful: {difference}" for difference in replay.differences)],
+        notes=[
+            *replay.notes,
+            *(line for attempt in replay.attempts for line in _before_generation(attempt)),
+            *(f"not faithful: {difference}" for difference in replay.differences),
+        ],
         root=None if moves else replay.archive.catalog()["root"],
     )
+
+
+def _before_generation(attempt: AttemptReplay) -> Iterator[str]:
+    """What the gates said of an attempt that did not finish: which ones passed, and each check that did not."""
+    if attempt.judgement is None:
+        return
+    verdicts = attempt.judgement.verdicts
+    passed = ", ".join(verdict.gate for verdict in verdicts if verdict.outcome is Outcome.PASS)
+    yield f"{attempt.name}, before generation: {attempt.judgement.outcome}; passed: {passed or 'none'}"
+    for verdict in verdicts:
+        yield from (f"  {verdict.gate}: {check}" for check in verdict.checks if check.outcome is not Outcome.PASS)
 
 
 def summary(

@@ -6,6 +6,7 @@ Imports what replay needs, so nothing imports this module before an archive is t
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar, cast
@@ -20,7 +21,15 @@ from gatepost.plugin.live import live_requested
 from gatepost.plugin.options import Workspace, workspace
 from gatepost.plugin.terminal import ArchiveSummary, ProgressLine
 from gatepost.probe import Probe
-from gatepost.replay import Difference, StepReplay, replay_ladder, replay_preflight, replay_step
+from gatepost.replay import (
+    AttemptReplay,
+    Difference,
+    StepReplay,
+    preflights,
+    replay_ladder,
+    replay_preflight,
+    replay_step,
+)
 from gatepost.report import replay_text, summary
 from gatepost.status import how_to_go_on
 
@@ -84,13 +93,14 @@ class ArchiveReplay:
     def check_preflight(self, folder: Path) -> None:
         """Do the gates before generation say what they said of an attempt that did not finish?"""
         self._require_whole()
-        self._require_none(replay_preflight(self.archive, folder, gates=self._workspace.gates))
+        self._require_none(self._attempt(folder).differences)
 
     def check_ladder(self) -> ArchiveSummary:
         """Do the recomputed verdicts lead to the decisions and the selection on record?"""
         self._require_whole()
         steps = [self._step(step) for step in self.archive.finished_steps()]
         replayed = replay_ladder(self.archive, steps, self._notes())
+        replayed = replace(replayed, attempts=tuple(map(self._attempt, preflights(self.archive))))
         self._require_none(replayed.decision_differences)
         live, decision = live_requested(self._workspace.config), replayed.decision
         text = replay_text(replayed, moves=live and not decision.terminal)
@@ -106,6 +116,9 @@ class ArchiveReplay:
         self._require_whole()
         gates, studies = self._workspace.gates, self._workspace.studies
         return self._once(step, lambda: replay_step(self.archive, step, gates=gates, studies=studies))
+
+    def _attempt(self, folder: Path) -> AttemptReplay:
+        return self._once(folder, lambda: replay_preflight(self.archive, folder, gates=self._workspace.gates))
 
     def _require_whole(self) -> None:
         try:

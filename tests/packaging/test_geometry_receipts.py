@@ -1,0 +1,59 @@
+"""The engine geometry on record: what an H200 resolved of each draft, judged again without it."""
+
+from pathlib import Path
+
+import pytest
+
+from gatepost.freeze import plan
+from gatepost.gatefiles import Gates
+from gatepost.replay import replay
+from gatepost.report import replay_text
+from tests.live.test_geometry import EXACT, REFUSED
+
+ROOT = Path(__file__).resolve().parents[2]
+GATES = Gates([])
+
+
+def archive_of(draft: str) -> Path:
+    return ROOT / "receipts" / f"engine-geometry-{draft.replace('_', '-')}"
+
+
+@pytest.mark.parametrize("draft", [draft for draft, _ in (*EXACT, *REFUSED)])
+def test_the_draft_is_the_one_on_record(draft: str) -> None:
+    frozen = plan(ROOT / "studies" / "engine_geometry" / f"{draft}.toml", gates=GATES, studies=())
+    assert frozen.data == (archive_of(draft) / "protocol.json").read_bytes()
+
+
+@pytest.mark.parametrize(("draft", "sizes"), EXACT)
+def test_an_exact_list_was_resolved(draft: str, sizes: list[int]) -> None:
+    replayed = replay(archive_of(draft), gates=GATES, studies=())
+    assert replayed.faithful
+    (attempt,) = replayed.to_json()["attempts"]
+    assert attempt["preflight"]["outcome"] == "pass"
+    checks = {check["name"]: check for verdict in attempt["preflight"]["verdicts"] for check in verdict["checks"]}
+    assert checks["capture_sizes"]["observed"] == sizes
+    assert checks["decode_mode"]["observed"] == "FULL"
+    assert "blocks of 528" in checks["required_tokens"]["note"]
+
+
+def test_the_cache_is_as_tight_as_the_published_one() -> None:
+    """Study A: 963072 of 996864 tokens at the lower rung, 950400 of 997888 at the upper, which is no whole block."""
+    for draft, observed, limit, plain in (
+        ("exact_49152", 963072, 996864, 33792),
+        ("exact_61440", 950400, 997392, 47488),
+    ):
+        (attempt,) = replay(archive_of(draft), gates=GATES, studies=()).to_json()["attempts"]
+        (kv_fit,) = [verdict for verdict in attempt["preflight"]["verdicts"] if verdict["gate"] == "kv_fit"]
+        tokens = kv_fit["checks"][0]
+        assert (tokens["observed"], tokens["limit"]) == (observed, limit)
+        assert f"{plain} by plain subtraction" in tokens["note"]
+
+
+@pytest.mark.parametrize(("draft", "message"), REFUSED)
+def test_anything_else_was_refused(draft: str, message: list[str]) -> None:
+    replayed = replay(archive_of(draft), gates=GATES, studies=())
+    assert replayed.faithful
+    text = replay_text(replayed)
+    for part in message:
+        assert part in text
+    assert replayed.archive.journal.read()[-1].event == "refused"
