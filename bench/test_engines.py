@@ -60,12 +60,13 @@ Rate = Callable[[], float]
 @pytest.fixture(scope="module")
 def specs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, EngineSpec]:
     if missing_accelerator() is None:
-        folder = str(ROOT / "models" / "shapes" / "dense_4b")
-        return {
-            name: build_spec("vllm", options={**GPU, **graphs}, model_path=folder) for name, graphs in GRAPHS.items()
-        }
-    folder = str(build_model("dense", tmp_path_factory.mktemp("model") / "m"))
-    return {"eager": build_spec("vllm", options=CPU, model_path=folder)}
+        folder, common, variants = ROOT / "models" / "shapes" / "dense_4b", GPU, GRAPHS
+    else:
+        folder, common, variants = build_model("dense", tmp_path_factory.mktemp("model") / "m"), CPU, {"eager": {}}
+    return {
+        name: build_spec("vllm", options={**common, **graphs}, model_path=str(folder), start_timeout_seconds=400)
+        for name, graphs in variants.items()
+    }
 
 
 @pytest.fixture(scope="module")
