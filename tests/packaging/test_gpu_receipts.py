@@ -1,17 +1,21 @@
-"""The engine geometry on record: what an H200 resolved of each draft, judged again without it."""
+"""Engines on record: what an H200 resolved of each draft, and how fast it sampled, judged again without it."""
 
 from pathlib import Path
 
 import pytest
 
+from bench.speed import rates
 from gatepost.freeze import plan
 from gatepost.gatefiles import Gates
 from gatepost.replay import replay
 from gatepost.report import replay_text
+from gatepost.stepfiles import facts_of
 from tests.live.test_geometry import EXACT, REFUSED
 
 ROOT = Path(__file__).resolve().parents[2]
 GATES = Gates([])
+RATES = {"exact": 2618, "implicit": 923, "eager": 942}
+"""Sampled tokens per second, as docs/performance.md has them."""
 
 
 def archive_of(draft: str) -> Path:
@@ -57,3 +61,19 @@ def test_anything_else_was_refused(draft: str, message: list[str]) -> None:
     for part in message:
         assert part in text
     assert replayed.archive.journal.read()[-1].event == "refused"
+
+
+@pytest.mark.parametrize(("graphs", "mode"), [("exact", "FULL"), ("implicit", "NONE"), ("eager", "NONE")])
+def test_the_graphs_that_the_rates_come_from(graphs: str, mode: str) -> None:
+    """With 19 sequences active each of the 511 steps after the prompts ran on a full graph, or all of them on none."""
+    root = ROOT / "receipts" / f"engine-speed-{graphs}"
+    frozen = plan(ROOT / "studies" / "engine_geometry" / f"speed_{graphs}.toml", gates=GATES, studies=())
+    assert frozen.data == (root / "protocol.json").read_bytes()
+    replayed = replay(root, gates=GATES, studies=())
+    assert replayed.faithful
+    facts = facts_of(replayed.archive.step_folder(replayed.steps[0].step))
+    assert facts is not None
+    assert facts.scheduler is not None
+    widths = {(entry["mode"], entry["tokens"]): entry["steps"] for entry in facts.scheduler["dispatch"]}
+    assert widths[mode, 19] == 511
+    assert rates(replayed.archive) == [pytest.approx(RATES[graphs], abs=0.5)]
