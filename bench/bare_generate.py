@@ -22,7 +22,6 @@ from vllm import LLM, SamplingParams  # noqa: E402  # reads its switches once
 def main() -> None:
     """Serve until standard input ends."""
     engine = LLM(**json.loads(sys.argv[1]))
-    print("ready", file=answers, flush=True)
     for line in sys.stdin:
         requests = json.loads(line)
         prompts = [{"prompt_token_ids": request["token_ids"]} for request in requests]
