@@ -1,6 +1,16 @@
 """Is this the registered environment?"""
 
-from gatepost.gate import Check, Checks, Evidence, Outcome, canonicalize_name, canonicalize_version, gate, share
+from gatepost.gate import (
+    UNKNOWN_FACTS,
+    Check,
+    Checks,
+    Evidence,
+    Outcome,
+    canonicalize_name,
+    canonicalize_version,
+    gate,
+    share,
+)
 
 
 @gate(version=1, reads=["engine"], role="validity")
@@ -9,7 +19,8 @@ def environment(evidence: Evidence) -> Checks:
 
     Spelling and trailing zeros do not count. The local part (``+cpu``) counts only if it was registered: it tells
     builds of one release apart, which a study may or may not care for. Under a lock, packages that are installed
-    beside it are counted and named but are no fault: gatepost is one itself.
+    beside it are counted and named but are no fault: gatepost is one itself. Of the machine, what was registered is
+    compared as text: the device's name, the version of its driver, and that of Python as far as it was registered.
     """
     protocol, facts = evidence.plan.protocol, evidence.engine
     registered = protocol.engine["packages"]
@@ -29,3 +40,21 @@ def environment(evidence: Evidence) -> Checks:
         beside = sorted(installed.keys() - set(map(canonicalize_name, registered)))
         note = f"{len(beside)} installed beside them: {', '.join(beside) or 'none'}"
         yield share("registered_packages", held, len(checks), "==", 1.0, note=note)
+    yield from _machine(evidence)
+
+
+def _machine(evidence: Evidence) -> Checks:
+    """What was registered of device, driver and Python; ``3.12`` is any 3.12.x."""
+    facts = evidence.engine or UNKNOWN_FACTS
+    told = {
+        "device_name": facts.device_name,
+        "driver": facts.environment.get("cuda_driver"),
+        "python": facts.environment.get("python"),
+    }
+    for name, expected in sorted(evidence.plan.protocol.engine.get("machine", {}).items()):
+        found = told[name] if isinstance(told[name], str) else None
+        compared = found
+        if name == "python" and found is not None:
+            compared = ".".join(found.split(".")[: len(expected.split("."))])
+        note = None if found in (None, compared) else f"found {found}"
+        yield Check(f"machine.{name}", compared, "==", expected, note=note)

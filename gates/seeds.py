@@ -1,6 +1,6 @@
 """Are the child seeds unique and stable?"""
 
-from gatepost.gate import SEED_LIMIT, Check, Checks, Evidence, every, gate
+from gatepost.gate import SEED_LIMIT, Check, Checks, Evidence, RowKey, every, gate
 
 
 @gate(version=1, reads=[], role="validity")
@@ -9,11 +9,13 @@ def seeds(evidence: Evidence) -> Checks:
 
     Study B's rule. Engines that count children up from a parent's seed hand consecutive parents the same children,
     and so copies for samples (vllm-project/vllm#10980); a negative seed means "unseeded" to some.
+    The samples of a contrast are registered to share the seeds of the first of their task, and count as one draw.
     """
     plan = evidence.plan
-    registered = [seeds for key in plan.keys if (seeds := plan.seeds(key)) is not None]
+    draws = dict.fromkeys(RowKey(key.task_id, plan.stage.draw(key.sample_index)) for key in plan.keys)
+    registered = [seeds for draw in draws if (seeds := plan.seeds(draw)) is not None]
     if not registered:
-        yield Check("distinct_seeds", None, "==", len(plan.keys), note="no base seed is registered")
+        yield Check("distinct_seeds", None, "==", len(draws), note="no base seed is registered")
         return
     two_stages = plan.protocol.thinking == "force_close"
     derived = [seed for pair in registered for seed in (pair if two_stages else pair[:1])]

@@ -1,4 +1,4 @@
-"""The command line: freeze, plan, status, replay, keygen, approve, verify, import. Live steps run under pytest."""
+"""The command line: freeze, plan, status, replay, prompts, approvals, import. Live steps run under pytest."""
 
 import argparse
 import os
@@ -45,6 +45,11 @@ def _parser() -> argparse.ArgumentParser:
     replay.add_argument("archive", type=Path)
     replay.add_argument("--json", action="store_true", help="every recomputed check, as JSON")
     replay.add_argument("--root", type=_root, help="catalog root that was noted elsewhere, for exactly one archive")
+
+    prompts = _add(commands, "prompts", _prompts, "print the manifest of what engines rendered, for a draft to bind")
+    prompts.add_argument(
+        "archives", type=Path, nargs="+", metavar="ARCHIVE", help="with a preflight, or a step that sampled"
+    )
 
     keygen = _add(
         commands, "keygen", _keygen, "make a key for approvals: the private one in a file, the public one printed"
@@ -145,6 +150,14 @@ def _replay(options: argparse.Namespace) -> int:
     return 0 if faithful else 1
 
 
+def _prompts(options: argparse.Namespace) -> int:
+    from gatepost.promptfile import manifest_line
+    from gatepost.rendered import rendered_prompts
+
+    print("\n".join(map(manifest_line, rendered_prompts(options.archives))))
+    return 0
+
+
 def _keygen(options: argparse.Namespace) -> int:
     from gatepost.dsse import generate_key
     from gatepost.protocol import key_text
@@ -193,10 +206,7 @@ def _import(options: argparse.Namespace) -> int:
 
 def _gates(options: argparse.Namespace) -> list[Path]:
     """Own gate folders: those named, else ``./gates``; the shipped ones are always there."""
-    from gatepost import bundled
-
-    folders: list[Path] = options.gates or [Path("gates")]
-    return [folder for folder in folders if folder.is_dir() and folder.resolve() != bundled.folder("gates").resolve()]
+    return options.gates or [Path("gates")]
 
 
 def _studies(options: argparse.Namespace) -> list[Path]:

@@ -39,6 +39,14 @@ class SamplingParams:
 
 
 @dataclass(frozen=True)
+class Adapter:
+    """A LoRA adapter beside the model: a name for it, and the folder that holds its files."""
+
+    name: str
+    path: str
+
+
+@dataclass(frozen=True)
 class EngineSpec:
     """What is *requested* of an engine for one step.
 
@@ -53,6 +61,7 @@ class EngineSpec:
         force_close_ids: what ``force_close`` injects; empty for every other policy.
         start_timeout_seconds: from process start to facts.
         idle_timeout_seconds: longest silence while generating.
+        adapter: to be loaded beside the model, for the requests that ask for it; an engine refuses what it cannot load.
     """
 
     kind: str
@@ -66,6 +75,7 @@ class EngineSpec:
     force_close_ids: tuple[int, ...]
     start_timeout_seconds: float
     idle_timeout_seconds: float
+    adapter: Adapter | None = None
 
 
 @dataclass(frozen=True)
@@ -87,6 +97,7 @@ class EngineFacts:
         sampling: every value that shapes sampling, read from the objects that apply it.
         cuda_graphs, kv_cache, scheduler: engine-specific facts; ``None`` where the engine has no such part.
         environment: switches that change numerics, such as environment variables and thread counts.
+        adapter_files: file name -> SHA-256 hex digest, of the adapter that was loaded.
     """
 
     kind: str
@@ -108,6 +119,7 @@ class EngineFacts:
     kv_cache: Mapping[str, JSON] | None = None
     scheduler: Mapping[str, JSON] | None = None
     environment: Mapping[str, JSON] = field(default_factory=dict)
+    adapter_files: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -131,6 +143,7 @@ class Request:
         max_think_tokens: ids that may be sampled before thinking closes; the run is cut there.
         max_answer_tokens: ids that may be sampled after the close.
         think_close_id: the id that ends thinking.
+        with_adapter: whether the adapter of the spec is applied, in both stages of a forced close.
     """
 
     request_id: str
@@ -141,6 +154,7 @@ class Request:
     max_think_tokens: int
     max_answer_tokens: int
     think_close_id: int
+    with_adapter: bool = False
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from gatepost.absence import prompt_lengths
 from gatepost.engine import FINISH_REASONS, EngineFacts, Prompt
 from gatepost.errors import GatepostError
 from gatepost.fingerprint import RowKey
+from gatepost.prompts import PromptIdentity, identity_of
 from gatepost.reach import RegisteredReach
 from gatepost.record import Approval, Grade, Parent, Plan, Record, Row, Sample, Task, Tasks
 from gatepost.scoring import Choice, Score
@@ -175,6 +176,14 @@ class Evidence:
         lengths = prompt_lengths(self._record.prompts, self._record.prompt_digests)
         found = _only(lengths, lambda length: length[0], self.plan.task_ids)
         return None if found is None else {task_id: tokens for task_id, (_, tokens) in found.items()}
+
+    @property
+    def prompt_identities(self) -> tuple[PromptIdentity, ...] | None:
+        """What each rendered prompt is, registered or not, in the arm of the stage and from the bound record."""
+        if self.prompts is None:
+            return None
+        arm, records = self.plan.stage.arm, self.plan.record_sha256
+        return tuple(identity_of(prompt, arm, records.get(prompt.task_id, "")) for prompt in self.prompts)
 
     @property
     def registered_rows(self) -> Mapping[RowKey, Row] | None:

@@ -1,4 +1,4 @@
-"""Digests that do not depend on how something is stored: of token rows, and of a tree of files."""
+"""Digests that do not depend on how something is stored: of token rows, of token ids, and of a tree of files."""
 
 import hashlib
 import struct
@@ -40,6 +40,17 @@ def rows_digest(rows: Iterable[tuple[RowKey, Mapping[str, Sequence[int] | None]]
             except struct.error as error:
                 raise ValueError(f"row {key}: {name}: {error}") from None
     return f"sha256:{sha.hexdigest()}"
+
+
+def ids_sha256(ids: Sequence[int]) -> str:
+    """SHA-256 over token ids as little-endian signed 32-bit integers, as hex digits.
+
+    Raises ``ValueError`` for an id that is none.
+    """
+    try:
+        return hashlib.sha256(struct.pack(f"<{len(ids)}i", *ids)).hexdigest()
+    except struct.error as error:
+        raise ValueError(f"token ids: {error}") from None
 
 
 def _text(value: str) -> bytes:

@@ -12,12 +12,15 @@ from packaging.utils import canonicalize_name
 
 from gatepost import jsonfile, registration, schema
 from gatepost.drafts import expect, read_draft, tables
+from gatepost.engines.adapter import digests
 from gatepost.engines.model_folder import Source
 from gatepost.engines.options import refuse_impossible
 from gatepost.errors import DataError, EngineError, RegistrationError
 from gatepost.fingerprint import tree_root
 from gatepost.gatefiles import Gates
 from gatepost.lockfile import read_pins
+from gatepost.promptfile import read_manifest, record_digests
+from gatepost.prompts import PromptIdentity, check_manifest
 from gatepost.protocol import Protocol
 from gatepost.roots import refuse_forbidden, starts_near
 from gatepost.studyfiles import TaskDocument, load_domain, scoring_domain
@@ -57,13 +60,14 @@ def plan(draft: Path, *, gates: Gates, studies: Iterable[Path], starts_engine: b
         if starts_engine:
             _check_engine(protocol)
         registration.check_locks(protocol, bound.locks)
+        check_manifest(protocol, bound.prompts, lambda split: record_digests(tasks[split]))
         folders = [*studies, draft.resolve().parent.parent]
         domain = load_domain(protocol.study, protocol.domain_version, folders, where="draft")
         if any(stage.scores for stage in protocol.stages):
             scoring_domain(domain, where=f"study {protocol.study} scores")
-        model = protocol.model.path
-        models = [] if model is None else [find_model(model, starts_near(draft))]
-        refuse_forbidden(protocol, [*bound.sources, *models], near=draft)
+        paths = {"model.path": protocol.model.path, "adapter.path": protocol.adapter and protocol.adapter.path}
+        folders = [find_folder(path, starts_near(draft), field=name) for name, path in paths.items() if path]
+        refuse_forbidden(protocol, [*bound.sources, *folders], near=draft)
     except RegistrationError as error:
         raise RegistrationError(f"{source}: {error}") from None
     return FrozenPlan(protocol, data, bound.files)
@@ -73,7 +77,8 @@ def _check_engine(protocol: Protocol) -> None:
     engine = protocol.engine
     for rung in protocol.rungs:
         try:
-            refuse_impossible(engine["kind"], {**engine["options"], **rung.engine})
+            options = {**engine["options"], **rung.engine}
+            refuse_impossible(engine["kind"], options, adapter=protocol.adapter is not None)
         except EngineError as error:
             raise RegistrationError(f"engine, at rung {rung.name}: {error}") from None
 
@@ -89,6 +94,8 @@ def _resolved(written: Mapping[str, Any], draft: Path, bound: "_Bound") -> dict[
     where = str(draft)
     document = {"schema": "gatepost/protocol/1", **written}
     document["model"] = _model(expect(written.get("model"), dict, f"{where}: model"), draft)
+    if "adapter" in written:
+        document["adapter"] = _adapter(expect(written["adapter"], dict, f"{where}: adapter"), draft)
     document["stages"] = [_stage(stage, name) for name, stage in tables(written.get("stages"), f"{where}: stages")]
     document["rungs"] = [{"engine": {}, **rung} for _, rung in tables(written.get("rungs"), f"{where}: rungs")]
     document["splits"] = bound.add_all(written.get("splits"), role="split", where=f"{where}: splits")
@@ -96,6 +103,11 @@ def _resolved(written: Mapping[str, Any], draft: Path, bound: "_Bound") -> dict[
     engine = written.get("engine")
     if isinstance(engine, dict) and "lock" in engine:
         document["engine"] = _locked(engine, bound, where=f"{where}: engine")
+    if "prompts" in written:
+        prompts = expect(written["prompts"], dict, f"{where}: prompts")
+        path = expect(prompts.get("manifest"), str, f"{where}: prompts.manifest")
+        document["prompts"] = {**prompts, "manifest": bound.add(path, role="prompts")}
+        bound.prompts = read_manifest(bound.folder / path)
     for name, extra in tables(written.get("bound", []), f"{where}: bound"):
         path, role = (expect(extra.get(field), str, f"{name}.{field}") for field in ("path", "role"))
         bound.add(path, role=role)
@@ -126,6 +138,7 @@ class _Bound:
         self.files: dict[str, bytes] = {}
         self.tasks: dict[str, Sequence[TaskDocument]] = {}
         self.locks: dict[str, Mapping[str, str]] = {}
+        self.prompts: tuple[PromptIdentity, ...] | None = None
         self.sources: list[Path] = []
 
     def add(self, path: str, *, role: str) -> str:
@@ -172,20 +185,34 @@ def _model(model: Mapping[str, Any], draft: Path) -> dict[str, JSON]:
                 expected = "a commit, 40 hex digits in lower case: a branch or a tag can move"
                 raise RegistrationError(f"{draft}: model.{field} is {found!r:.80}, expected {expected}")
         return pinned
-    folder = find_model(expect(pinned["path"], str, f"{draft}: model.path"), starts_near(draft))
+    folder = find_folder(expect(pinned["path"], str, f"{draft}: model.path"), starts_near(draft), field="model.path")
     pinned["files"] = Source(folder, folder, None, None).digests()
-    found = tree_root(pinned["files"])
     for field in ("revision", "tokenizer_revision"):
-        if pinned.get(field) != found:
-            raise RegistrationError(
-                f"{draft}: model.{field} is {pinned.get(field)!r}, but the files in {folder} have the digest {found}: "
-                "the pin is dirty"
-            )
+        _require_clean(pinned.get(field), pinned["files"], folder, where=f"{draft}: model.{field}")
     return pinned
 
 
-def find_model(path: str, starts: Iterable[Path]) -> Path:
-    """Look a registered model folder up from several places; its digests, not its place, say that it is the one."""
+def _adapter(adapter: Mapping[str, Any], draft: Path) -> dict[str, JSON]:
+    """An adapter is a local folder, pinned as a local model is."""
+    where = f"{draft}: adapter"
+    folder = find_folder(expect(adapter.get("path"), str, f"{where}.path"), starts_near(draft), field="adapter.path")
+    try:
+        files = digests(folder)
+    except EngineError as error:
+        raise RegistrationError(f"{where}.path: {error}") from None
+    _require_clean(adapter.get("revision"), files, folder, where=f"{where}.revision")
+    return {**adapter, "files": files}
+
+
+def _require_clean(revision: object, files: Mapping[str, str], folder: Path, *, where: str) -> None:
+    if revision != (found := tree_root(files)):
+        raise RegistrationError(
+            f"{where} is {revision!r}, but the files in {folder} have the digest {found}: the pin is dirty"
+        )
+
+
+def find_folder(path: str, starts: Iterable[Path], *, field: str) -> Path:
+    """Look a registered folder up from several places; the digests of its files, not its place, say which it is."""
     tried = []
     for start in starts:
         folder = start / path
@@ -193,4 +220,4 @@ def find_model(path: str, starts: Iterable[Path]) -> Path:
             if folder.is_dir():
                 return folder
         tried.append(str(folder))
-    raise DataError(f"model.path {path!r}: no such folder; tried {', '.join(tried[:4])}")
+    raise DataError(f"{field} {path!r}: no such folder; tried {', '.join(tried[:4])}")

@@ -18,6 +18,7 @@ from typing import get_type_hints
 from packaging.utils import canonicalize_name, canonicalize_version
 
 from gatepost.absence import AbsentRows
+from gatepost.counts import count_of, counts_of
 from gatepost.engine import FINISH_REASONS
 from gatepost.errors import RegistrationError
 from gatepost.evidence import (
@@ -35,7 +36,6 @@ from gatepost.evidence import (
 from gatepost.fingerprint import RowKey
 from gatepost.periodicity import Period, loop_certificate, tail_period
 from gatepost.reach import Reach, SampleSize, counts_in_band, maximum_count, minimum_count
-from gatepost.record import count_of, counts_of
 from gatepost.seeds import SEED_LIMIT, child_seed
 from gatepost.stats import LOWER_BOUNDS
 from gatepost.thinking import Ending

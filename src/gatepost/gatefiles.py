@@ -33,29 +33,41 @@ def load_module(path: Path, *, prefix: str) -> ModuleType:
     return module
 
 
+def read_code(path: Path) -> bytes:
+    """The bytes of a Python file, by which a copy is told from another rule."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise RegistrationError(f"{path}: cannot be read: {error.strerror}") from None
+
+
 class Gates:
     """The installed gates by name and version.
 
     A later folder may add gates and versions, but never redefine one: two files that claim the same name and
-    version are refused, since a receipt could then be judged by either.
+    version are refused, since a receipt could then be judged by either. A file that is byte for byte one that is
+    loaded already is no second file: a wheel beside the checkout that it was built from has every shipped gate twice.
     """
 
     def __init__(self, folders: Iterable[Path] = ()) -> None:
         self._gates: dict[tuple[str, int], Gate] = {}
         self._source: dict[tuple[str, int], Path] = {}
-        self.folders = (bundled.folder("gates"), *folders)
-        for folder in self.folders:
-            for path in sorted(folder.glob("*.py")):
+        self.folders = tuple(dict.fromkeys(folder.resolve() for folder in (bundled.folder("gates"), *folders)))
+        loaded: set[bytes] = set()
+        for path in (path for folder in self.folders for path in sorted(folder.glob("*.py"))):
+            if (data := read_code(path)) not in loaded:
                 self._add(path.resolve())
+            loaded.add(data)
 
     def _add(self, path: Path) -> None:
         for value in vars(load_module(path, prefix="gatepost_gate")).values():
             if not isinstance(value, Gate):
                 continue
             key = (value.name, value.version)
-            if self._source.setdefault(key, path) != path:
+            if (other := self._source.setdefault(key, path)) != path:
                 raise RegistrationError(
-                    f"{path}: gate {value.name} version {value.version} is defined in {self._source[key]} already"
+                    f"{path}: gate {value.name} version {value.version} is defined in {other} already, and the files "
+                    f"differ; change {path}: another rule takes another version, a copy is the same in every byte"
                 )
             self._gates[key] = value
 

@@ -9,11 +9,11 @@ from gatepost import integrity, jsonfile, schema
 from gatepost.approval import require_approved
 from gatepost.archive import Archive
 from gatepost.audit import rows as tables
-from gatepost.engine import Engine, EngineFacts, EngineSpec
+from gatepost.engine import Adapter, Engine, EngineFacts, EngineSpec
 from gatepost.engines.plain import to_plain
 from gatepost.errors import GatepostError, IntegrityError, OrderError
 from gatepost.evidence import Record
-from gatepost.freeze import find_model
+from gatepost.freeze import find_folder
 from gatepost.gatefiles import Gates
 from gatepost.judge import judge
 from gatepost.ladder import Decision, Judgement, Step, audit
@@ -290,10 +290,10 @@ def write_receipt(
 def engine_spec(archive: Archive, rung: Rung, answers: Iterable[str]) -> EngineSpec:
     """What is requested of the engine at a rung."""
     protocol = archive.protocol
-    model, engine = protocol.model, protocol.engine
-    folder = None if model.path is None else find_model(model.path, starts_near(archive.root))
-    if folder is not None:
-        refuse_forbidden(protocol, [folder], near=archive.root)
+    model, engine, pin, starts = protocol.model, protocol.engine, protocol.adapter, starts_near(archive.root)
+    folder = None if model.path is None else find_folder(model.path, starts, field="model.path")
+    adapter = None if pin is None else find_folder(pin.path, starts, field="adapter.path")
+    refuse_forbidden(protocol, filter(None, [folder, adapter]), near=archive.root)
     return EngineSpec(
         kind=engine["kind"],
         model_path=str(folder or model.repository),
@@ -306,4 +306,5 @@ def engine_spec(archive: Archive, rung: Rung, answers: Iterable[str]) -> EngineS
         force_close_ids=protocol.force_close_ids,
         start_timeout_seconds=engine["start_timeout_seconds"],
         idle_timeout_seconds=engine["idle_timeout_seconds"],
+        adapter=None if pin is None else Adapter(pin.name, str(adapter)),
     )

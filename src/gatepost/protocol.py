@@ -56,6 +56,16 @@ class ModelPin:
 
 
 @dataclass(frozen=True)
+class AdapterPin:
+    """The registered LoRA adapter: a name for it, its folder relative to the study, and the digest of its files."""
+
+    name: str
+    path: str
+    revision: str
+    files: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Rung:
     """A budget to try. ``engine`` overrides engine options for this rung alone."""
 
@@ -91,6 +101,8 @@ class Stage:
         text: ``withheld`` (never stored), ``sealed`` (stored apart, for a stage after selection to open) or ``graded``.
         gates: what is judged.
         scores: the ladder stages whose text it opens and scores, at the selected rung; empty for any other stage.
+        adapter: which samples use the adapter: ``on``, ``off``, or ``contrast``: without, with, and with it again, all
+            three of a task under one seed; ``None`` where no adapter is registered, or nothing is sampled.
     """
 
     name: str
@@ -104,6 +116,7 @@ class Stage:
     text: str
     gates: tuple[GateEntry, ...]
     scores: tuple[str, ...] = ()
+    adapter: str | None = None
 
     @property
     def blind(self) -> bool:
@@ -114,6 +127,14 @@ class Stage:
     def samples(self) -> bool:
         """Whether this stage starts an engine."""
         return self.samples_per_task > 0
+
+    def uses_adapter(self, sample_index: int) -> bool:
+        """Whether a sample is drawn with the adapter."""
+        return self.adapter == "on" or (self.adapter == "contrast" and sample_index > 0)
+
+    def draw(self, sample_index: int) -> int:
+        """The sample whose seeds a sample takes: itself, but the first of its task in a contrast."""
+        return 0 if self.adapter == "contrast" else sample_index
 
     @classmethod
     def from_json(cls, document: Mapping[str, JSON]) -> Self:
@@ -132,6 +153,7 @@ class Stage:
             text=document["text"],
             gates=gates,
             scores=tuple(document["scores"] or ()),
+            adapter=document.get("adapter"),
         )
 
 
@@ -200,6 +222,8 @@ class Protocol:
         seed_rule: how child seeds are derived, see ``gatepost.seeds``.
         splits, parents: name -> path of the bound file that holds the tasks.
         approvals: who has to say GO; ``None`` for a protocol that asks nobody.
+        prompt_manifest: path of the bound file that says what prompts are; ``None`` for a protocol that registers none.
+        adapter: beside the model; ``None`` for most protocols.
         document: the whole document, for everything that is only read by people.
     """
 
@@ -222,6 +246,8 @@ class Protocol:
     bound: tuple[BoundFile, ...]
     document: Mapping[str, JSON]
     approvals: Approvals | None = None
+    prompt_manifest: str | None = None
+    adapter: AdapterPin | None = None
 
     def stage(self, name: str) -> Stage:
         """The stage of that name. Raises ``RegistrationError`` listing the registered ones."""
@@ -283,6 +309,8 @@ class Protocol:
             bound=tuple(BoundFile(**entry) for entry in document["bound"]),
             document=document,
             approvals=Approvals.from_json(document["approvals"]) if "approvals" in document else None,
+            prompt_manifest=document["prompts"]["manifest"] if "prompts" in document else None,
+            adapter=AdapterPin(**document["adapter"]) if "adapter" in document else None,
         )
 
 

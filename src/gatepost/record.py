@@ -2,13 +2,15 @@
 
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from gatepost.absence import AbsentRows, PromptDigest
+from gatepost.counts import count_of
 from gatepost.engine import EngineFacts, Prompt
 from gatepost.fingerprint import RowKey
 from gatepost.ladder import Step
+from gatepost.prompts import PromptIdentity
 from gatepost.protocol import Protocol, Rung, Scope, Stage
 from gatepost.reach import RegisteredReach
 from gatepost.scoring import Score
@@ -25,6 +27,8 @@ class Plan:
         rung: at which the stage is judged; ``None`` outside the ladder.
         recorded_digest: protocol digest that the record under judgement carries.
         task_ids: registered tasks of the stage, in order, as many as are sampled.
+        prompts: task -> what its prompt has to be in the stage's arm; ``None`` where no manifest is bound.
+        record_sha256: task -> digest of its bound record, see ``PromptIdentity``; empty where no manifest is bound.
     """
 
     protocol: Protocol
@@ -32,6 +36,8 @@ class Plan:
     rung: Rung | None
     recorded_digest: str
     task_ids: tuple[str, ...]
+    prompts: Mapping[str, PromptIdentity] | None = None
+    record_sha256: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def step(self) -> Step:
@@ -98,9 +104,10 @@ class Plan:
 
     def seeds(self, key: RowKey) -> SampleSeeds | None:
         """The registered seeds of one sample; ``None`` for a stage without a base seed."""
-        if self.stage.base_seed is None:
+        rule, base_seed = self.protocol.seed_rule, self.stage.base_seed
+        if base_seed is None:
             return None
-        return sample_seeds(self.protocol.seed_rule, self.stage.base_seed, *key)
+        return sample_seeds(rule, base_seed, key.task_id, self.stage.draw(key.sample_index))
 
 
 @dataclass(frozen=True)
@@ -148,8 +155,7 @@ class Row:
         token_ids: the continuation: sampled ids, and injected ones where they were put.
         forward_input_lengths: input length in tokens of each observed forward call; ``None`` if not recorded.
         finish_reason: as the engine gave it; stage two's after a forced close.
-        stage_two_seed: of the answer after a forced close; ``None`` where there was no second stage.
-        stage_one_finish_reason: likewise.
+        stage_two_seed, stage_one_finish_reason: around a forced close; ``None`` where there was no second stage.
         injected_start, injected_tokens: which ids were injected, from zero; ``None`` and 0 for none.
         reprefilled_tokens: prefix tokens that stage two fed again; neither sampled nor injected.
         claims: what somebody else's record says of this row and its numbers cannot show.
@@ -306,15 +312,3 @@ class Record:
             )
             for row in self.rows
         )
-
-
-def count_of(facts: JSON, name: str, *, at_least: int = 0) -> int | None:
-    """A whole number among facts that came as plain JSON; ``None`` for anything else, and for one that cannot be."""
-    value = facts.get(name) if isinstance(facts, Mapping) else None
-    return value if type(value) is int and value >= at_least else None
-
-
-def counts_of(facts: JSON, name: str) -> list[int] | None:
-    """A list of whole numbers among facts that came as plain JSON; ``None`` for anything else."""
-    values = facts.get(name) if isinstance(facts, Mapping) else None
-    return values if isinstance(values, list) and all(type(value) is int for value in values) else None

@@ -14,6 +14,8 @@ from gatepost.evidence import Choice, Grade, Parent, Plan, Record, Sample, Score
 from gatepost.fingerprint import RowKey
 from gatepost.gatefiles import Gates
 from gatepost.ladder import Step, judged_rungs
+from gatepost.promptfile import read_manifest, record_digests
+from gatepost.prompts import PromptIdentity
 from gatepost.protocol import Rung, Scope, Stage
 from gatepost.reach import RegisteredReach
 from gatepost.reachability import registered_reach
@@ -24,8 +26,21 @@ from gatepost.studyfiles import Domain, TaskDocument
 
 def plan_of(archive: Archive, stage: Stage, rung: Rung | None, *, recorded_digest: str) -> Plan:
     """The registered side of judging a stage at a rung."""
-    ids = [task["task_id"] for split in stage.splits for task in archive.tasks(split)][: stage.max_tasks]
-    return Plan(archive.protocol, stage, rung, recorded_digest, tuple(ids))
+    tasks = [task for split in stage.splits for task in archive.tasks(split)][: stage.max_tasks]
+    plan = Plan(archive.protocol, stage, rung, recorded_digest, tuple(task["task_id"] for task in tasks))
+    manifest = manifest_of(archive)
+    if manifest is None:
+        return plan
+    prompts = {line.task_id: line for line in manifest if line.arm == stage.arm}
+    return dataclasses.replace(plan, prompts=prompts, record_sha256=record_digests(tasks))
+
+
+def manifest_of(archive: Archive) -> tuple[PromptIdentity, ...] | None:
+    """What the bound manifest says of prompts, its digest verified; ``None`` under a protocol that registers none."""
+    if (path := archive.protocol.prompt_manifest) is None:
+        return None
+    archive.verify_bound(path)
+    return read_manifest(archive.root / "bound" / path)
 
 
 def sampling_plan(archive: Archive, step: Step) -> Plan:

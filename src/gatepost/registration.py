@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from gatepost import adapters
 from gatepost.ed25519 import invalid_key
 from gatepost.errors import RegistrationError
 from gatepost.evidence import AFTER_GENERATION
@@ -31,6 +32,7 @@ def check(protocol: Protocol, gate_of: GateOf, task_ids: Mapping[str, Sequence[s
     for stage in protocol.stages:
         _check_gates(stage, gate_of)
     _check_approvals(protocol)
+    adapters.check(protocol, gate_of)
     _check_context(protocol)
     _check_splits(protocol)
     _check_seeds(protocol, task_ids)
@@ -50,6 +52,9 @@ def _check_engine(protocol: Protocol) -> None:
         sizes = options.get("cudagraph_capture_sizes")
         if sizes is not None and (problem := invalid_capture_sizes(sizes)):
             raise RegistrationError(f"{where}.cudagraph_capture_sizes: {problem}")
+    listed = {entry.name for stage in protocol.stages for entry in stage.gates}
+    if "machine" in protocol.engine and "environment" not in listed:
+        raise RegistrationError("engine.machine: no stage lists the gate environment, so nothing compares it")
 
 
 def invalid_capture_sizes(sizes: JSON) -> str | None:
@@ -281,7 +286,7 @@ def _check_seeds(protocol: Protocol, task_ids: Mapping[str, Sequence[str]]) -> N
 
 def _child_seeds(protocol: Protocol, stage: Stage, base_seed: int, ids: Sequence[str]) -> Iterator[tuple[str, int]]:
     for task_id in ids:
-        for index in range(stage.samples_per_task):
+        for index in sorted(set(map(stage.draw, range(stage.samples_per_task)))):
             seeds = sample_seeds(protocol.seed_rule, base_seed, task_id, index)
             yield f"{task_id}/{index}", seeds.first
             if protocol.thinking == "force_close":

@@ -19,7 +19,15 @@ from gatepost.errors import IntegrityError, OrderError, RegistrationError
 from gatepost.gatefiles import Gates
 from gatepost.judge import judge
 from gatepost.ladder import Decision, Judgement, Step, audit
-from gatepost.records import record_before_generation, records_of, require_same_derivation, require_same_scores
+from gatepost.promptfile import record_digests
+from gatepost.prompts import check_manifest
+from gatepost.records import (
+    manifest_of,
+    record_before_generation,
+    records_of,
+    require_same_derivation,
+    require_same_scores,
+)
 from gatepost.stepfiles import verify_manifest, verify_session
 from gatepost.studyfiles import load_domain, scoring_domain
 from gatepost.verdict import JSON, Check, Verdict
@@ -175,6 +183,7 @@ def _unfit(archive: Archive, gates: Gates) -> str | None:
     try:
         registration.check(protocol, lambda entry: gates.of(entry, where=f"gate {entry.name}"), task_ids)
         registration.check_locks(protocol, archive.locked_packages())
+        check_manifest(protocol, manifest_of(archive), lambda split: record_digests(archive.tasks(split)))
     except RegistrationError as error:
         return str(error)
     return None
@@ -216,7 +225,7 @@ def replay_preflight(archive: Archive, folder: Path, *, gates: Gates) -> Attempt
     if not all((folder / name).exists() for name in layout.BEFORE_GENERATION):
         # Cut off while it took over what an earlier attempt had sampled; where it matters, layout says so.
         return AttemptReplay(folder.name, None, ())
-    facts = from_plain(EngineFacts, document["engine"], where=f"{path}: engine")
+    facts = from_plain(EngineFacts, document["engine"], where=f"{path}: engine", defaults=True)
     record = record_before_generation(archive, step, folder, gates, facts)
     judged = judge(record, lambda entry: gates.of(entry, where=str(step)), before_generation=True)
     stored = _as_stored([judged])

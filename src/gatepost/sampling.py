@@ -89,6 +89,7 @@ def requests_of(plan: Plan, prompts: Iterable[Prompt]) -> dict[str, tuple[RowKey
             max_think_tokens=plan.sampled_think_tokens,
             max_answer_tokens=protocol.max_answer_tokens,
             think_close_id=protocol.model.think_close[1],
+            with_adapter=plan.stage.uses_adapter(key.sample_index),
         )
         requests[name] = (key, request)
     return requests

@@ -69,7 +69,7 @@ def facts_of(folder: Path) -> EngineFacts | None:
     schema.validate(document, kind="session", source=str(path))
     if document["engine"] is None:
         return None
-    return from_plain(EngineFacts, document["engine"], where=f"{path}: engine")
+    return from_plain(EngineFacts, document["engine"], where=f"{path}: engine", defaults=True)
 
 
 def read_record(folder: Path, record: Record) -> Record:

@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 
 from gatepost import bundled
 from gatepost.errors import RegistrationError, UserCodeError
-from gatepost.gatefiles import load_module
+from gatepost.gatefiles import load_module, read_code
 from gatepost.scoring import Scorer
 from gatepost.usercode import blamed
 from gatepost.verdict import JSON
@@ -69,19 +69,31 @@ class ScoringDomain(Domain, Scorer, Protocol):
 def load_domain(study: str, version: int, folders: Iterable[Path], *, where: str) -> Domain:
     """The task domain of a study, each of its functions held to what it promises.
 
-    Raises ``RegistrationError`` if it is missing, incomplete or another version.
+    Raises ``RegistrationError`` if it is missing, incomplete or another version, and if a later folder has another
+    domain of that study and version: what is on record could then have been derived by either.
     """
     searched = [*folders, bundled.folder("studies")]
-    path = next((found for root in searched if (found := root / study / "domain.py").is_file()), None)
-    if path is None:
+    found = [path for root in searched if (path := root / study / "domain.py").is_file()]
+    if not found:
         places = ", ".join(str(root) for root in searched)
         raise RegistrationError(f"{where}: study {study!r} has no domain.py; searched {places}")
-    module = load_module(path, prefix="gatepost_domain")
-    _require_names(module, Domain, str(path))
-    domain = cast(Domain, _CheckedDomain(module, path))
+    path, *others = found
+    domain = _load_checked(path)
     if version != domain.VERSION:
         raise RegistrationError(f"{path}: VERSION is {domain.VERSION}, {where} registered {version}")
+    for other in others:
+        if read_code(other) != read_code(path) and domain.VERSION == _load_checked(other).VERSION:
+            raise RegistrationError(
+                f"{path}: VERSION {version} of study {study} is defined in {other} too, and the files differ; "
+                f"change {path}: another domain takes another VERSION, a copy is the same in every byte"
+            )
     return domain
+
+
+def _load_checked(path: Path) -> Domain:
+    module = load_module(path, prefix="gatepost_domain")
+    _require_names(module, Domain, str(path))
+    return cast(Domain, _CheckedDomain(module, path))
 
 
 def _is_text(value: object) -> bool:

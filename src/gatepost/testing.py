@@ -284,6 +284,21 @@ class ForceCloseContract:
         return row
 
 
+class AdapterContract:
+    """What an engine opened with an adapter that changes something has to do; subclass with a fixture ``engine``."""
+
+    def test_the_adapter_changes_the_samples_that_ask_for_it_and_no_other(self, engine: Engine) -> None:
+        (prompt,) = engine.render({"first": [{"role": "user", "content": "reverse the list"}]})
+        request = build_request(prompt, engine.facts(), sampling=HOT, stage_two_seed=5)
+        off, on, again = (
+            replace(request, request_id=name, with_adapter=name != "off") for name in ("off", "on", "again")
+        )
+        rows = {name: row.token_ids for name, row in collect(engine, [off, on, again]).items()}
+        assert rows["off"] != rows["on"] == rows["again"]
+        assert collect(engine, [off])["off"].token_ids == rows["off"]
+        assert collect(engine, [on])["on"].token_ids == rows["on"]
+
+
 def _split(token_ids: Sequence[int], close_id: int) -> tuple[Sequence[int], Sequence[int]]:
     """Thinking, its close included, and answer."""
     end = token_ids.index(close_id) + 1 if close_id in token_ids else len(token_ids)

@@ -5,8 +5,10 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -150,6 +152,19 @@ with ChildSession(build_spec(options={"rules": [{"fault": "hang"}]})) as session
     print(session.pid, flush=True)
     list(session.generate([build_request(prompt, session.facts())]))
 """
+
+
+def test_the_child_outlives_the_thread_that_started_it() -> None:
+    """Linux ends a child with the thread that started it, and a pool ends its threads."""
+    before = set(threading.enumerate())
+    with ThreadPoolExecutor(1) as pool:
+        session = pool.submit(ChildSession, build_spec()).result()
+    with session:
+        _generate(session)
+    _assert_gone(session.pid)
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+    assert set(threading.enumerate()) <= before, "no thread is left either"
 
 
 def test_a_child_that_hangs_goes_with_its_parent() -> None:

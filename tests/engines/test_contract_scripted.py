@@ -1,13 +1,15 @@
 """The scripted engine keeps the contract, in this process and in a child."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from gatepost.engine import Engine
+from gatepost.engine import Adapter, Engine
 from gatepost.engines.child import ChildSession
 from gatepost.engines.scripted import ScriptedEngine
-from gatepost.testing import EngineContract, build_spec
+from gatepost.testing import AdapterContract, EngineContract, build_spec
+from tests.adapters import write_adapter
 
 
 def _open(where: str) -> Engine:
@@ -31,6 +33,15 @@ def fresh_engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
 
 class TestScripted(EngineContract):
     pass
+
+
+class TestScriptedAdapter(AdapterContract):
+    @pytest.fixture(params=[ScriptedEngine, ChildSession])
+    def engine(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
+        adapter = write_adapter(tmp_path / "tuned")
+        engine = request.param(build_spec(adapter=Adapter("tuned", str(adapter))))
+        yield engine
+        engine.close()
 
 
 class TestScriptedBlind(EngineContract):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.engine import Engine, EngineSpec
+from gatepost.engine import Adapter, Engine, EngineSpec
 from gatepost.engines.child import ChildSession
 from gatepost.errors import EngineError
 from gatepost.testing import EngineContract, build_request, build_sampling, collect
@@ -94,6 +94,10 @@ def test_a_missing_option_is_refused(transformers_spec: Callable[..., EngineSpec
     assert isinstance(spec.options, dict)
     del spec.options["deterministic"]
     _assert_refused(spec, "options: deterministic is missing")
+
+
+def test_an_adapter_is_refused(transformers_spec: Callable[..., EngineSpec]) -> None:
+    _assert_refused(replace(transformers_spec(), adapter=Adapter("tuned", "tuned")), "takes no adapter; merge it into")
 
 
 def test_a_missing_accelerator_is_refused(transformers_spec: Callable[..., EngineSpec]) -> None:

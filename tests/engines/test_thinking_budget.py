@@ -101,6 +101,7 @@ def test_chunks_carry_what_came_since_the_last() -> None:
         ({"request_id": "r"}, "request r: comes twice"),
         ({"seed": -1}, "seed -1"),
         ({"seed": 2**31}, "seed 2147483648"),
+        ({"with_adapter": True}, "request other: asks for the adapter, but the engine has none"),
         ({"max_think_tokens": 5}, r"3 \+ 5 \+ 3 tokens, expected at most max_model_len 10"),
     ],
 )
@@ -109,3 +110,7 @@ def test_what_does_not_fit_is_refused(changes: dict[str, object], problem: str) 
     with pytest.raises(EngineError, match=problem) as caught:
         refuse_unless_it_fits([_request(), _request(**{"request_id": "other", **changes})], 10)
     assert caught.value.kind == "refused"
+
+
+def test_an_adapter_may_be_asked_for_where_there_is_one() -> None:
+    refuse_unless_it_fits([_request(with_adapter=True), _request(request_id="other")], 10, adapter=True)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatepost.engine import Chunk, Completion, EngineFacts, EngineSpec, Prompt, Request, SamplingParams
+from gatepost.engine import Adapter, Chunk, Completion, EngineFacts, EngineSpec, Prompt, Request, SamplingParams
 from gatepost.engines import wire
 from gatepost.engines.wire import MAX_LINE_BYTES, decode_answer, decode_command, encode
 from gatepost.errors import DataError
@@ -38,6 +38,7 @@ SPECS = st.builds(
     sampling=st.deferred(lambda: SAMPLING),
     thinking=TEXT,
     force_close_ids=IDS,
+    adapter=st.none() | st.builds(Adapter, name=TEXT, path=TEXT),
 )
 FACTS = st.builds(
     EngineFacts,
@@ -50,6 +51,7 @@ FACTS = st.builds(
     model_eos_ids=st.none() | st.lists(INTEGERS, max_size=3),
     sampling=st.none() | OBJECTS,
     environment=OBJECTS,
+    adapter_files=st.none() | st.dictionaries(TEXT, TEXT, max_size=3),
 )
 SAMPLING = st.builds(
     SamplingParams,
@@ -71,6 +73,7 @@ REQUESTS = st.builds(
     max_think_tokens=INTEGERS,
     max_answer_tokens=INTEGERS,
     think_close_id=INTEGERS,
+    with_adapter=st.booleans(),
 )
 MESSAGES = st.dictionaries(st.sampled_from(["role", "content"]), TEXT, max_size=2)
 COMMANDS = st.one_of(

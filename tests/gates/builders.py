@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -10,13 +11,14 @@ from gatepost.evidence import Grade, Plan, Record, Row
 from gatepost.fingerprint import RowKey
 from gatepost.gate import Gate
 from gatepost.gatefiles import Gates
-from gatepost.protocol import ModelPin, Protocol, Rung, Scope, Stage
+from gatepost.protocol import AdapterPin, ModelPin, Protocol, Rung, Scope, Stage
 from gatepost.seeds import child_seed
 from gatepost.verdict import Check, Verdict
 
 OPEN, CLOSE, STOP = 7, 8, 2
 FORCE_CLOSE = (CLOSE, 10)
 DIGEST = "sha256:" + "0" * 64
+ADAPTER_FILES = {"adapter_config.json": "c" * 64, "adapter_model.safetensors": "d" * 64}
 
 MODEL: dict[str, Any] = {
     "repository": "example/model",
@@ -87,11 +89,13 @@ def plan(
     rung_options: Mapping[int, Mapping[str, Any]] | None = None,
     packages: Mapping[str, str] | None = None,
     thinking: str = "natural",
+    adapter: str | None = None,
     recorded_digest: str = DIGEST,
 ) -> Plan:
     """The registered side; ``cap`` is the rung at which is judged, ``None`` outside the ladder."""
     rungs = {max_tokens: Rung(max_tokens, (rung_options or {}).get(max_tokens, {})) for max_tokens in caps}
     stage = Stage("stage", scope, None, tuple(splits), samples_per_task, None, fixed_cap, base_seed, "graded", ())
+    stage = replace(stage, adapter=adapter)
     protocol = Protocol(
         digest=DIGEST,
         id="example",
@@ -111,6 +115,7 @@ def plan(
         parents={parent: f"{parent}.jsonl" for parent in parents},
         bound=(),
         document={},
+        adapter=None if adapter is None else AdapterPin("tuned", "adapters/tuned", DIGEST, ADAPTER_FILES),
     )
     return Plan(protocol, stage, None if cap is None else rungs[cap], recorded_digest, tuple(task_ids))
 

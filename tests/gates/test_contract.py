@@ -17,11 +17,12 @@ from gatepost.fingerprint import RowKey
 from gatepost.gate import Gate
 from gatepost.verdict import Outcome, Verdict
 
-from .builders import CLOSE, OPEN, STOP, facts, gate, installed, plan
+from .builders import ADAPTER_FILES, CLOSE, OPEN, STOP, facts, gate, installed, plan
 
 FILES = sorted(bundled.folder("gates").glob("*.py"))
 GATES = list(installed().all.values())
 THRESHOLDS: dict[str, dict[str, Any]] = {
+    "adapter_applied": {"min_changed_task_share": 0.5, "max_repeat_changed_share": 0.25},
     "close_classification": {"max_irregular_rows": 0},
     "dispatch": {"max_uncovered_step_share": 0.05},
     "freshness": {"max_record_overlap": 0, "max_content_overlap": 0, "max_program_overlap": 0},
@@ -143,6 +144,7 @@ engines = st.builds(
     facts,
     versions=st.dictionaries(st.sampled_from(["torch", "Torch"]), st.text(max_size=8)),
     dtype=st.none() | st.text(),
+    adapter_files=st.none() | st.just(ADAPTER_FILES) | st.dictionaries(st.text(max_size=4), st.text(max_size=4)),
     markers=st.dictionaries(st.sampled_from(["<think>", "</think>", "cat"]), st.none() | st.integers(0, 9)),
     model_eos_ids=st.none() | st.lists(st.integers(0, 9)),
     sampling=st.none() | st.dictionaries(st.sampled_from(["top_k", "stop_ids", "top_a"]), st.none() | st.floats()),
@@ -165,6 +167,8 @@ records = st.builds(
         packages=st.just({"torch": "2.11.0"}),
         options=st.just({"dtype": "float32"}) | st.just({"enable_lora": True, "cudagraph_capture_sizes": [1, 2]}),
         thinking=st.sampled_from(THINKING_POLICIES),
+        samples_per_task=st.sampled_from([2, 3]),
+        adapter=st.sampled_from([None, "on", "contrast"]),
     ),
     engine=st.none() | engines,
     prompts=st.none() | st.lists(prompts, max_size=4).map(tuple),

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -100,3 +101,66 @@ def test_without_a_lock_nothing_is_counted() -> None:
     for registered in (plan(packages={"torch": "1"}), locked({"torch": "1"}, role="review")):
         verdict = judge("environment", Record(registered, facts(versions={"torch": "1", "x": "1"})))
         assert [check.name for check in verdict.checks] == ["torch"]
+
+
+def on(**machine: str) -> Plan:
+    """A plan that registers something of the machine, and no package."""
+    registered = plan()
+    engine = {**registered.protocol.engine, "machine": machine}
+    return replace(registered, protocol=replace(registered.protocol, engine=engine))
+
+
+@pytest.mark.parametrize(
+    ("machine", "known", "outcome"),
+    [
+        ({"device_name": "NVIDIA H200"}, {"device_name": "NVIDIA H200"}, "pass"),
+        ({"device_name": "NVIDIA H200"}, {"device_name": "NVIDIA H200 NVL"}, "fail"),
+        ({"device_name": "NVIDIA H200"}, {"device_name": "nvidia h200"}, "fail"),
+        ({"device_name": "NVIDIA H200"}, {"device_name": ""}, "fail"),
+        ({"device_name": "NVIDIA H200"}, {}, "inconclusive"),
+        ({"driver": "580.159.04"}, {"cuda_driver": "580.159.04"}, "pass"),
+        ({"driver": "580.159.04"}, {"cuda_driver": "580.159.4"}, "fail"),
+        ({"driver": "580.159.04"}, {"cuda_driver": "580.159"}, "fail"),
+        ({"driver": "580.159"}, {"cuda_driver": "580.159.04"}, "fail"),
+        ({"driver": "580.159.04"}, {"cuda_driver": None}, "inconclusive"),
+        ({"driver": "580.159.04"}, {"cuda_driver": 580}, "inconclusive"),
+        ({"driver": "580.159.04"}, {"driver": "580.159.04"}, "inconclusive"),
+        ({"python": "3.12"}, {"python": "3.12.4"}, "pass"),
+        ({"python": "3.12"}, {"python": "3.12.0rc1"}, "pass"),
+        ({"python": "3.12"}, {"python": "3.13.0"}, "fail"),
+        ({"python": "3.12"}, {"python": "3.1.2"}, "fail"),
+        ({"python": "3.1"}, {"python": "3.12.0"}, "fail"),
+        ({"python": "3.12.1"}, {"python": "3.12.1"}, "pass"),
+        ({"python": "3.12.1"}, {"python": "3.12.10"}, "fail"),
+        ({"python": "3.12.1"}, {"python": "3.12"}, "fail"),
+        ({"python": "3.13.0"}, {"python": "3.13.0rc1"}, "fail"),
+        ({"python": "3"}, {"python": "3.12.4"}, "pass"),
+        ({"python": "3"}, {"python": "4.0.0"}, "fail"),
+        ({"python": "3.12"}, {}, "inconclusive"),
+        ({"python": "3.12"}, {"python": ["3", "12"]}, "inconclusive"),
+    ],
+)
+def test_of_the_machine_what_is_registered_is_compared(
+    machine: dict[str, str], known: dict[str, Any], outcome: str
+) -> None:
+    told = facts(
+        device_name=known.get("device_name"), environment={name: known[name] for name in known if name != "device_name"}
+    )
+    verdict = judge("environment", Record(on(**machine), told))
+    assert [check.name for check in verdict.checks] == [f"machine.{name}" for name in machine]
+    assert verdict.outcome == outcome
+
+
+def test_of_the_machine_what_nobody_registered_is_not_compared() -> None:
+    told = facts(device_name="NVIDIA H200", environment={"cuda_driver": None, "python": "3.12.4"})
+    verdict = judge("environment", Record(on(python="3.12"), told))
+    assert [(check.name, check.observed, check.note) for check in verdict.checks] == [
+        ("machine.python", "3.12", "found 3.12.4")
+    ]
+    assert judge("environment", Record(on(device_name="a", driver="1.0", python="3"))).outcome == "inconclusive"
+    assert [
+        str(check.outcome) for check in judge("environment", Record(on(driver="1.0", python="3"), told)).checks
+    ] == [
+        "inconclusive",
+        "pass",
+    ]

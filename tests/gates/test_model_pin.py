@@ -4,7 +4,7 @@ import pytest
 
 from gatepost.evidence import Record
 
-from .builders import facts, failed, judge, outcomes, plan
+from .builders import ADAPTER_FILES, facts, failed, judge, outcomes, plan
 
 COMMITS = {"revision": "a" * 40, "tokenizer_revision": "b" * 40}
 IDS = {"markers": {"<think>": 7, "</think>": 8}, "model_eos_ids": (2,), "tokenizer_eos_id": 3}
@@ -70,6 +70,22 @@ def test_an_unknown_fact_is_inconclusive(name: str) -> None:
 )
 def test_a_local_model_with_other_files_fails(loaded: dict[str, str], checks: set[str]) -> None:
     assert failed(verdict({"files": FILES}, model_files=loaded, **IDS)) == checks
+
+
+@pytest.mark.parametrize(
+    ("loaded", "outcome"),
+    [
+        (ADAPTER_FILES, "pass"),
+        ({**ADAPTER_FILES, "adapter_model.safetensors": "e" * 64}, "fail"),
+        ({"adapter_config.json": "c" * 64}, "fail"),
+        ({}, "fail"),
+        (None, "inconclusive"),  # an engine that knows of no adapter
+    ],
+)
+def test_an_adapter_is_pinned_by_its_files(loaded: dict[str, str] | None, outcome: str) -> None:
+    found = judge("model_pin", Record(plan(adapter="on"), facts(**COMMITS, **IDS, adapter_files=loaded)))
+    assert outcomes(found)["adapter_files"] == str(found.outcome) == outcome
+    assert "adapter_files" not in outcomes(verdict({}, **COMMITS, **IDS))
 
 
 def test_unreported_files_are_inconclusive() -> None:

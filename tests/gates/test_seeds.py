@@ -86,6 +86,26 @@ def test_unrecorded_rows_and_unregistered_seeds_are_inconclusive(record: Record)
     assert judge("seed_binding", record).outcome == "inconclusive"
 
 
+@pytest.mark.parametrize(("thinking", "derived"), [("natural", 2), ("force_close", 4)])
+def test_a_contrast_draws_a_task_three_times_with_the_seeds_of_its_first_sample(thinking: str, derived: int) -> None:
+    registered = plan(samples_per_task=3, adapter="contrast", thinking=thinking)
+    check = checks(judge("seeds", Record(registered)))["distinct_seeds"]
+    assert (check.outcome, check.k, check.n) == ("pass", derived, derived)
+    rows = [row(key, [30], seed=child_seed(11, key.task_id, 0)) for key in registered.keys]
+    assert judge("seed_binding", Record(registered, rows=tuple(rows))).outcome == "pass"
+    rows[5] = row(registered.keys[5], [30])  # its own seed, as outside a contrast
+    bound = checks(judge("seed_binding", Record(registered, rows=tuple(rows))))["rows_with_derived_seed"]
+    assert (bound.outcome, bound.k, bound.n, bound.note) == ("fail", 5, 6, "first: t2/2")
+
+
+@pytest.mark.parametrize("adapter", ["on", "off"])
+def test_nothing_but_a_contrast_repeats_a_seed(adapter: str) -> None:
+    registered = plan(samples_per_task=3, adapter=adapter)
+    assert checks(judge("seeds", Record(registered)))["distinct_seeds"].n == 6
+    rows = tuple(row(key, [30], seed=child_seed(11, key.task_id, 0)) for key in registered.keys)
+    assert judge("seed_binding", Record(registered, rows=rows)).outcome == "fail"
+
+
 @pytest.mark.parametrize(("thinking", "derived"), [("natural", 4), ("force_close", 8)])
 def test_a_second_stage_has_seeds_of_its_own(thinking: str, derived: int) -> None:
     check = checks(judge("seeds", Record(plan(thinking=thinking))))["distinct_seeds"]

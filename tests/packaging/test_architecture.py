@@ -11,8 +11,8 @@ PACKAGE = ROOT / "src" / "gatepost"
 
 TYPES = {"errors", "verdict", "engine", "reach", "protocol"}
 PURE = {
-    "absence", "ed25519", "evidence", "fingerprint", "gate", "judge", "ladder", "periodicity", "reachability",
-    "record", "registration", "repeats", "scoring", "seeds", "stats", "thinking", "usercode",
+    "absence", "adapters", "counts", "ed25519", "evidence", "fingerprint", "gate", "judge", "ladder", "periodicity",
+    "prompts", "reachability", "record", "registration", "repeats", "scoring", "seeds", "stats", "thinking", "usercode",
 }  # fmt: skip
 SHELLS = {"__main__", "plugin", "report", "status", "testing"}
 LAYERS = ("types", "pure", "effects", "shells")

@@ -72,6 +72,42 @@ def test_an_unpacked_wheel_finds_its_folders_and_replays(unpacked: Path, tmp_pat
     assert any("decision: REPLICATED selected=32" in line for line in report)
 
 
+def test_a_wheel_beside_the_checkout_that_it_is_from(unpacked: Path, tmp_path: Path) -> None:
+    """Every shipped gate and task domain is there twice: a copy is no fault, and one that differs is named."""
+    for name in ("gates", "studies", "receipts/native-seam-replicated"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    environment = {**os.environ, "PYTHONPATH": str(unpacked)}
+
+    def run(*command: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [sys.executable, "-m", *command], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    commands = (
+        ("gatepost", "replay", "receipts/native-seam-replicated"),
+        ("pytest", "-q", "-m", "cpu", "receipts", "-p", "no:cacheprovider"),
+    )
+    for command in commands:
+        status, said = run(*command)
+        assert status == 0, said
+        assert "decision: NATURAL_SEAM_REPLICATED selected=160" in said
+    for name, what in (
+        ("gates/natural_close.py", "gate natural_close version 1"),
+        ("studies/native_seam/domain.py", "VERSION 1 of study native_seam"),
+    ):
+        changed, shipped = tmp_path / name, unpacked / "gatepost" / name
+        original = changed.read_bytes()
+        changed.write_bytes(original + b"# changed\n")
+        for command in commands:
+            status, said = run(*command)
+            assert status == 1
+            assert f"{what} is defined in {shipped}" in said
+            assert "and the files differ; change " in said
+            assert f"{name}: another " in said
+        changed.write_bytes(original)
+
+
 def test_an_editable_install_finds_the_checkout() -> None:
     assert bundled.folder("gates") == ROOT / "gates"
     with pytest.raises(DataError, match="installation is incomplete"):

@@ -237,6 +237,7 @@ def test_stored_splits_have_the_registered_sizes() -> None:
     assert {name: (f.count("reuse"), f.count("other")) for name, f in sizes.items()} == {
         "probe": (6, 6),
         "development": (30, 30),
+        "one_macro": (12, 0),
     }
     assert len({DOMAIN.program_fingerprint(task) for task in read_split("probe")}) == 12
 
@@ -247,6 +248,18 @@ def test_stored_splits_are_disjoint() -> None:
         assert set(map(digest, probe)).isdisjoint(map(digest, development))
     for digest in (DOMAIN.record_fingerprint, DOMAIN.content_fingerprint):
         assert len(set(map(digest, STORED))) == len(STORED)
+
+
+def test_one_macro_is_enough_for_each_task_of_its_split() -> None:
+    """Each macro of two primitives twice. Eight programs occur in development; the draft allows for as many as all."""
+    tasks = read_split("one_macro")
+    for task in tasks:
+        (macro,) = task["motifs"]
+        assert DOMAIN.grade(task, macro)
+        assert DOMAIN.minimum_depth(DOMAIN.examples(task, "visible")) == 2
+    assert len({task["motifs"][0] for task in tasks}) == 6
+    programs = {DOMAIN.program_fingerprint(task) for task in read_split("development")}
+    assert sum(DOMAIN.program_fingerprint(task) in programs for task in tasks) == 8
 
 
 def test_macros_are_no_shorter_in_disguise() -> None:

@@ -2,9 +2,10 @@ from typing import Any
 
 import pytest
 
+from gatepost.counts import count_of, counts_of
 from gatepost.engine import Prompt
 from gatepost.protocol import Scope
-from gatepost.record import Record, Sample, count_of, counts_of
+from gatepost.record import Record, Sample
 from tests.gates.builders import CLOSE, OPEN, STOP, closed, forced, plan, row
 
 

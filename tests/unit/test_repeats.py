@@ -3,7 +3,7 @@
 import pytest
 
 from gatepost.fingerprint import RowKey
-from gatepost.repeats import Run, adapter_applied, first_differences, order_stability
+from gatepost.repeats import Run, first_differences, order_stability
 
 IDS = {"a": [1, 2, 3], "b": [4, 5, 6], "c": [7, 8, 9], "d": [1, 1, 2]}
 
@@ -38,17 +38,3 @@ def test_a_repeat_in_the_same_order_does_not_test_reordering() -> None:
 )
 def test_the_first_difference_of_a_sample(first: Run, second: Run, index: int | None) -> None:
     assert first_differences(first, second) == ({} if index is None else {RowKey("b", 0): index})
-
-
-@pytest.mark.parametrize(
-    ("on", "repeat", "outcomes"),
-    [
-        (run(a=[9]), run(a=[9]), ["pass", "pass"]),
-        (run(), run(), ["pass", "fail"]),  # it changes nothing
-        (run(a=[9]), run(a=[8]), ["pass", "fail"]),  # nor more than noise
-        (run(a=[9], b=[9]), run(a=[9], b=[8]), ["pass", "pass"]),
-        ({}, {}, ["inconclusive", "inconclusive"]),
-    ],
-)
-def test_an_adapter_changes_more_than_noise(on: Run, repeat: Run, outcomes: list[str]) -> None:
-    assert [str(check.outcome) for check in adapter_applied(run(), on, repeat)] == outcomes

@@ -52,7 +52,8 @@ _FAILURES = {
 class ChildSession:
     """A live engine in a child of its own, from construction to ``close``; a context manager.
 
-    Follows ``gatepost.engine.Engine``. A generation that is not read to its end, for whatever reason, ends the child.
+    Follows ``gatepost.engine.Engine``: used from one thread at a time, whichever; the child outlives the thread that
+    opened it. A generation that is not read to its end, for whatever reason, ends the child.
     """
 
     def __init__(self, spec: EngineSpec, *, log_path: Path | None = None) -> None:

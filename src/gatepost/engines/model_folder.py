@@ -32,7 +32,7 @@ class Source(NamedTuple):
     def digests(self) -> dict[str, str]:
         """File name -> SHA-256 hex digest of everything that is loaded."""
         files = {**_matching(self.model, MODEL_FILES), **_matching(self.tokenizer, TOKENIZER_FILES)}
-        return {name: _sha256(path) for name, path in sorted(files.items())}
+        return {name: sha256(path) for name, path in sorted(files.items())}
 
 
 def locate(spec: EngineSpec) -> Source:
@@ -84,6 +84,7 @@ def _matching(folder: Path, patterns: Iterable[str]) -> Mapping[str, Path]:
     return {path.name: path for pattern in patterns for path in folder.glob(pattern) if path.is_file()}
 
 
-def _sha256(path: Path) -> str:
+def sha256(path: Path) -> str:
+    """SHA-256 hex digest of a file."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -11,10 +11,15 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import weakref
+from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
+
+T = TypeVar("T")
 
 TICK_SECONDS = 0.25
 """How often a wait looks whether the child is still there: its own children may hold the pipe open after its death."""
@@ -27,7 +32,7 @@ LOG_TAIL_LINES = 12
 
 
 class ChildProcess:
-    """One Python child.
+    """One Python child. It may be started in any thread, and outlives it.
 
     Attributes:
         pid: of the child, and of the process group that it leads.
@@ -38,8 +43,10 @@ class ChildProcess:
     def __init__(self, module: str, *, log_path: Path | None = None) -> None:
         """Start ``python -m module``. Its stderr goes to a new file at ``log_path``, or to one without a name."""
         log: BinaryIO = log_path.open("x+b") if log_path else tempfile.TemporaryFile()  # noqa: SIM115
-        try:
-            self._process = subprocess.Popen(
+        ended = threading.Event()
+
+        def start() -> subprocess.Popen[bytes]:
+            return subprocess.Popen(
                 [sys.executable, "-P", "-m", module],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -47,10 +54,14 @@ class ChildProcess:
                 env={**os.environ, "PYTHONPATH": _search_path()},
                 start_new_session=True,
             )
+
+        try:
+            self._process = _in_a_thread_that_lasts(start, until=ended)
         except BaseException:
+            ended.set()
             log.close()
             raise
-        self.end = weakref.finalize(self, _end, self._process, log)
+        self.end = weakref.finalize(self, _end, self._process, log, ended)
         self.pid = self._process.pid
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -114,6 +125,26 @@ class ChildProcess:
                 raise TimeoutError
 
 
+def _in_a_thread_that_lasts(start: Callable[[], T], *, until: threading.Event) -> T:
+    """What ``start`` gives, called in a thread of its own that lives until the event.
+
+    Linux ends a child with the *thread* that started it (see ``serve.end_with_parent``); the caller's may be one of a
+    pool, and end before the child has done its work.
+    """
+    result: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            result.set_result(start())
+        except BaseException as error:
+            result.set_exception(error)
+        else:
+            until.wait()
+
+    threading.Thread(target=run, name="parent of an engine", daemon=True).start()
+    return result.result()
+
+
 def exit_in_words(code: int | None) -> str:
     """``exited with code 3``, ``was killed by SIGSEGV``."""
     if code is None:
@@ -138,11 +169,12 @@ def _ready(descriptor: int, event: int, seconds: float) -> bool:
         return bool(selector.select(max(0.0, seconds)))
 
 
-def _end(process: subprocess.Popen[bytes], log: BinaryIO) -> None:
+def _end(process: subprocess.Popen[bytes], log: BinaryIO, ended: threading.Event) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):  # the whole group is gone already
         os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(REAP_SECONDS)
+    ended.set()
     for stream in (process.stdin, process.stdout, log):
         if stream is not None:
             stream.close()

@@ -10,6 +10,8 @@ its faults are real ones. Options, all of them optional:
 ``rules``
     How requests are continued. The first rule whose ``match`` fits the request id decides; a request that none fits is
     refused. The default is one ``Rule`` with its defaults. See ``Rule``.
+``ignores_adapter``
+    Whether samples with the adapter come out as they do without; false. An adapter that is applied shifts every draw.
 ``facts``
     Fields of ``EngineFacts`` to report instead of the engine's own, so that any resolved engine can be scripted.
 ``start_fault``, ``render_fault``, ``close_fault``
@@ -37,9 +39,11 @@ import signal
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from gatepost.engine import Chunk, Completion, EngineFacts, EngineSpec, Prompt, Request
 from gatepost.engines import scripted_text as text
+from gatepost.engines.adapter import digests
 from gatepost.engines.channel import Channel
 from gatepost.engines.plain import from_plain, to_plain
 from gatepost.engines.thinking_budget import (
@@ -86,6 +90,7 @@ class ScriptedOptions:
     max_model_len: int = 4096
     chunk_tokens: int = CHUNK_TOKENS
     rules: tuple[Rule, ...] = (Rule(),)
+    ignores_adapter: bool = False
     facts: Mapping[str, JSON] = field(default_factory=dict)
     start_fault: str | None = None
     render_fault: str | None = None
@@ -112,6 +117,7 @@ class ScriptedEngine:
             raise EngineError(str(error), kind="refused") from error
         self._sampling: JSON = to_plain(spec.sampling)
         self._force_close_ids = spec.force_close_ids
+        self._has_adapter = spec.adapter is not None
         self._closed = False
         commit(self._options.start_fault)
 
@@ -128,7 +134,9 @@ class ScriptedEngine:
     def generate(self, requests: Iterable[Request]) -> Iterator[Chunk | Completion]:
         """Follow the script, request after request."""
         batch = list(requests)
-        refuse_unless_it_fits(batch, self._options.max_model_len, force_close_ids=self._force_close_ids)
+        refuse_unless_it_fits(
+            batch, self._options.max_model_len, force_close_ids=self._force_close_ids, adapter=self._has_adapter
+        )
         if any(to_plain(request.sampling) != self._sampling for request in batch):
             self._sampling = None
         for request in batch:
@@ -142,6 +150,8 @@ class ScriptedEngine:
 
     def _continue(self, request: Request) -> Iterator[Chunk | Completion]:
         rule = self._rule(request)
+        if self._options.ignores_adapter:
+            request = replace(request, with_adapter=False)
         forwards, fault = _Forwards(rule.forwards), _Fault(rule)
 
         def stage(script: Iterator[int], *, fed_tokens: int) -> Iterator[int]:
@@ -182,6 +192,7 @@ def _facts(spec: EngineSpec, options: ScriptedOptions) -> EngineFacts:
         markers={marker: _one_id(marker) for marker in spec.markers},
         model_eos_ids=[text.IDS[text.MODEL_EOS]],
         tokenizer_eos_id=text.IDS[text.TURN_END],
+        adapter_files=None if spec.adapter is None else digests(Path(spec.adapter.path)),
     )
     return from_plain(EngineFacts, {**to_plain(facts), **options.facts}, where="options: facts")
 
@@ -206,7 +217,8 @@ def _script(rule: Rule, request: Request) -> Iterator[int]:
 
 def _draw(request: Request, seed: int | None) -> random.Random:
     # Greedy has no seed. The prompt counts too, so that two tasks do not think alike.
-    return random.Random(f"{None if request.sampling.greedy else seed} {request.token_ids}")
+    adapter = " adapter" if request.with_adapter else ""
+    return random.Random(f"{None if request.sampling.greedy else seed} {request.token_ids}{adapter}")
 
 
 def _answer(rule: Rule, request: Request, draw: random.Random) -> Iterator[int]:

@@ -146,8 +146,8 @@ def _is_out_of_memory(error: Exception) -> bool:
 def end_with_parent() -> None:
     """Have this process end after its parent, also while the engine hangs and no command is read.
 
-    The kernel of Linux is asked to see to it; by parent it means the thread that started this process. Elsewhere, and
-    where the parent was gone before that, a thread does.
+    The kernel of Linux is asked to see to it; by parent it means the thread that started this process, which
+    ``gatepost.engines.process`` keeps for as long. Elsewhere, and where the parent was gone before that, a thread does.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -145,20 +145,23 @@ def refuse_unless_implemented(spec: EngineSpec, policies: Sequence[str]) -> None
 
 
 def refuse_unless_it_fits(
-    requests: Iterable[Request], max_model_len: int, *, force_close_ids: Sequence[int] = ()
+    requests: Iterable[Request], max_model_len: int, *, force_close_ids: Sequence[int] = (), adapter: bool = False
 ) -> None:
     """Check every request before the first is sampled.
 
     Raises:
         EngineError: ``refused``, for a request id that comes twice, an empty prompt, limits that leave nothing to
-            sample, a seed outside [0, 2^31), or a prompt whose budgets go past the context length in tokens. With
-            close ids to inject, they count too, and the second stage needs a seed and room for an answer.
+            sample, a seed outside [0, 2^31), an adapter where the engine has none, or a prompt whose budgets go past
+            the context length in tokens. With close ids to inject, they count too, and the second stage needs a seed
+            and room for an answer.
     """
     seen: set[str] = set()
     for request in requests:
         problem = _problem(request, max_model_len, force_close_ids)
         if problem is None and request.request_id in seen:
             problem = "comes twice, expected unique request ids"
+        if problem is None and request.with_adapter and not adapter:
+            problem = "asks for the adapter, but the engine has none"
         if problem is not None:
             raise EngineError(f"request {request.request_id}: {problem}", kind="refused")
         seen.add(request.request_id)

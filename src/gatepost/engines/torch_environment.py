@@ -2,13 +2,13 @@
 
 import os
 import platform
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 import torch
 
+from gatepost.engines.nvidia import driver_version
 from gatepost.errors import EngineError
 from gatepost.verdict import JSON
 
@@ -73,14 +73,6 @@ def switches() -> Mapping[str, JSON]:
         "cudnn_allow_tf32": torch.backends.cudnn.allow_tf32,
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
         "cuda_version": torch.version.cuda,
-        "cuda_driver": _driver(),
+        "cuda_driver": driver_version(),
         "environment_variables": {name: os.environ.get(name) for name in ENVIRONMENT_VARIABLES},
     }
-
-
-def _driver() -> str | None:
-    """Version of NVIDIA's kernel driver; ``None`` where there is none."""
-    with suppress(OSError):
-        if version := re.search(r"Module\D*(\d+(?:\.\d+)+)", Path("/proc/driver/nvidia/version").read_text()):
-            return version[1]
-    return None

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gatepost.engine import Chunk, Completion, EngineFacts, EngineSpec, Prompt, Request, SamplingParams
+from gatepost.engines.adapter import refuse_unless_taken
 from gatepost.engines.model_folder import locate
 from gatepost.engines.plain import from_plain
 from gatepost.engines.thinking_budget import complete, refuse_unless_implemented, refuse_unless_it_fits
@@ -76,6 +77,8 @@ class TransformersEngine:
             ModuleNotFoundError: torch or Transformers is not installed.
         """
         refuse_unless_implemented(spec, ("natural", "no_think"))
+        if spec.adapter is not None:
+            refuse_unless_taken("transformers", spec.options)
         self._options, source = TransformersOptions.read(spec.options), locate(spec)
 
         from gatepost.engines import causal_lm

@@ -25,6 +25,7 @@ from gatepost.engine import (
     Request,
     SamplingParams,
 )
+from gatepost.engines.adapter import refuse_unless_taken
 from gatepost.engines.model_folder import Source, locate
 from gatepost.engines.thinking_budget import Transcript, refuse_unless_implemented, refuse_unless_it_fits
 from gatepost.engines.vllm_options import VLLMOptions
@@ -55,6 +56,8 @@ class VLLMEngine:
         """
         refuse_unless_implemented(spec, THINKING_POLICIES)
         self._spec, self._options = spec, VLLMOptions.read(spec.options)
+        if spec.adapter is not None:
+            refuse_unless_taken("vllm", spec.options)
         if spec.thinking == "engine_budget" and "reasoning_config" not in self._options.further:
             raise EngineError("options: reasoning_config is missing, engine_budget needs it", kind="refused")
         os.environ.update(ENVIRONMENT)
@@ -62,7 +65,7 @@ class VLLMEngine:
 
         from gatepost.engines import vllm_core
 
-        self._core: VLLMCore | None = vllm_core.VLLMCore(self._options, source)
+        self._core: VLLMCore | None = vllm_core.VLLMCore(self._options, source, spec.adapter)
         self._facts = replace(self._core.facts(spec), sampling=self._resolved(spec.sampling))
 
     def facts(self) -> EngineFacts:
@@ -81,7 +84,10 @@ class VLLMEngine:
     def generate(self, requests: Iterable[Request]) -> Iterator[Chunk | Completion]:
         """Sample all requests at once, as many at a time as the scheduler admits."""
         batch, core = list(requests), self._open()
-        refuse_unless_it_fits(batch, core.max_model_len, force_close_ids=self._spec.force_close_ids)
+        has_adapter = self._spec.adapter is not None
+        refuse_unless_it_fits(
+            batch, core.max_model_len, force_close_ids=self._spec.force_close_ids, adapter=has_adapter
+        )
         if any(self._resolved(sampling) != self._facts.sampling for sampling in {row.sampling for row in batch}):
             self._facts = replace(self._facts, sampling=None)
         close_ids, is_closed = self._spec.force_close_ids, self._spec.thinking == "no_think"
@@ -133,6 +139,7 @@ class VLLMEngine:
             request.sampling,
             seed=request.seed,
             max_tokens=request.max_think_tokens + request.max_answer_tokens,
+            with_adapter=request.with_adapter,
             thinking_token_budget=budget,
         )
 
@@ -143,6 +150,7 @@ class VLLMEngine:
             row.request.sampling,
             seed=row.request.stage_two_seed,
             max_tokens=row.request.max_answer_tokens,
+            with_adapter=row.request.with_adapter,
         )
 
     def _resolved(self, sampling: SamplingParams) -> dict[str, JSON]:

@@ -6,22 +6,28 @@ each id of each request an object, a copy and a line of statistics: some 3 % of 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import vllm
 from vllm import EngineArgs, LLMEngine
 from vllm.exceptions import VLLMValidationError
+from vllm.lora.request import LoRARequest
 from vllm.platforms import current_platform
 from vllm.v1.engine import EngineCoreEventType
 
-from gatepost.engine import EngineFacts, EngineSpec, SamplingParams
+from gatepost.engine import Adapter, EngineFacts, EngineSpec, SamplingParams
 from gatepost.engines import torch_environment, vllm_facts, vllm_sampling
+from gatepost.engines.adapter import digests as adapter_digests
 from gatepost.engines.chat_tokenizer import ChatTokenizer
 from gatepost.engines.model_folder import Source
 from gatepost.engines.vllm_graphs import GraphDispatch
 from gatepost.engines.vllm_options import VLLMOptions, refuse_unknown
 from gatepost.errors import EngineError
 from gatepost.verdict import JSON
+
+ADAPTER_ID = 1
+"""vLLM's number for the one adapter; 0 would mean none."""
 
 IDLE_STEPS = 10_000
 """So many steps in a row without an id mean that no request can ever be scheduled; they take about a second."""
@@ -43,11 +49,12 @@ class VLLMCore:
         max_model_len: context length in tokens that the engine accepts now.
     """
 
-    def __init__(self, options: VLLMOptions, source: Source) -> None:
-        """Load the model and allocate the cache.
+    def __init__(self, options: VLLMOptions, source: Source, adapter: Adapter | None) -> None:
+        """Load the model, allocate the cache, and load the adapter, if there is one.
 
         Raises:
-            EngineError: ``refused``, for an argument that this vLLM has not, values that it rejects, or another device.
+            EngineError: ``refused``, for an argument that this vLLM has not, values or an adapter that it rejects, or
+                another device.
         """
         self._options, self._source = options, source
         self._arguments = options.engine_arguments(source)
@@ -58,7 +65,11 @@ class VLLMCore:
             raise EngineError(
                 f"options: device {options.device!r}, but this vLLM {vllm.__version__} {found}", kind="refused"
             )
+        self._adapter_files = None if adapter is None else adapter_digests(Path(adapter.path))
+        self._adapter = None if adapter is None else LoRARequest(adapter.name, ADAPTER_ID, adapter.path)
         self._engine = _start(self._arguments)
+        if self._adapter is not None:
+            _load_adapter(self._engine, self._adapter)
         self._config = self._engine.vllm_config
         self._scheduler = self._engine.engine_core.engine_core.scheduler
         self._runner = getattr(getattr(self._engine.model_executor, "driver_worker", None), "model_runner", None)
@@ -93,6 +104,7 @@ class VLLMCore:
                 **vllm_facts.environment(config, self._runner, self._arguments),
                 "parameters_by_dtype": self._engine.apply_model(vllm_facts.parameters_by_dtype)[0],
             },
+            adapter_files=self._adapter_files,
         )
 
     def counters(self) -> Mapping[str, JSON]:
@@ -123,12 +135,14 @@ class VLLMCore:
         seed: int | None,
         max_tokens: int,
         thinking_token_budget: int | None = None,
+        with_adapter: bool = False,
     ) -> str:
         """Queue a request; returns the key that its outputs will bear."""
         params = vllm_sampling.build(
             sampling, seed=seed, max_tokens=max_tokens, thinking_token_budget=thinking_token_budget
         )
-        key: str = self._engine.add_request(request_id, {"prompt_token_ids": list(token_ids)}, params)
+        prompt, adapter = {"prompt_token_ids": list(token_ids)}, self._adapter if with_adapter else None
+        key: str = self._engine.add_request(request_id, prompt, params, lora_request=adapter)
         return key
 
     def outputs(self) -> Iterator[Output]:
@@ -176,6 +190,16 @@ def _start(arguments: Mapping[str, JSON]) -> LLMEngine:
         return LLMEngine.from_engine_args(engine_args)
     except (ValueError, VLLMValidationError) as error:
         raise EngineError(f"vLLM {vllm.__version__} refuses: {error}", kind="refused") from error
+
+
+def _load_adapter(engine: LLMEngine, adapter: LoRARequest) -> None:
+    """Load the adapter before the first request does, which would be an error in the middle of a run."""
+    try:
+        loaded = engine.add_lora(adapter) and ADAPTER_ID in engine.list_loras()
+    except Exception as error:  # an unreadable file, an unknown module, a rank too high: vLLM has many classes for it
+        raise EngineError(f"vLLM {vllm.__version__} refuses the adapter: {error}", kind="refused") from error
+    if not loaded:
+        raise EngineError(f"vLLM {vllm.__version__} did not load the adapter {adapter.lora_name!r}", kind="refused")
 
 
 def _reasoning(config: JSON) -> dict[str, Any]:

@@ -113,12 +113,9 @@ class Workspace:
     @cached_property
     def gates(self) -> Gates:
         """The shipped gates, and those of every folder that was named."""
-        from gatepost import bundled
         from gatepost.gatefiles import Gates
 
-        folders = [*self._folders("gates"), *self._hooked_gate_folders()]
-        shipped = bundled.folder("gates").resolve()
-        return Gates(dict.fromkeys(folder for folder in folders if folder.resolve() != shipped))
+        return Gates([*self._folders("gates"), *self._hooked_gate_folders()])
 
     @cached_property
     def studies(self) -> tuple[Path, ...]:
