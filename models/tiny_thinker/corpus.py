@@ -1,4 +1,4 @@
-"""Training samples of the tiny thinker: list-operation tasks with synthetic thoughts.
+"""Training samples of the tiny thinker's first skill: list-operation tasks with synthetic thoughts.
 
 A thought notes what the results have in common, tries a few wrong candidates and picks the right one. A test counts
 the visible examples that some program starting with the candidate reproduces, and says yes if it reproduces them all:
@@ -16,14 +16,14 @@ After the yes a thought closes or goes through another pass. A thought that open
 repeats the same two or three lines for ever.
 """
 
-import importlib.util
 import random
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
+
+from gatepost.gatefiles import load_module
 
 ROOT = Path(__file__).resolve().parents[2]
 STUDY = ROOT / "studies" / "native_seam"
@@ -58,17 +58,7 @@ class Sample(NamedTuple):
     closed: bool
 
 
-def load_domain() -> ModuleType:
-    """The study's domain module, loaded from its file as the study itself does."""
-    spec = importlib.util.spec_from_file_location("list_operations", STUDY / "domain.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-domain = load_domain()
+domain: Any = load_module(STUDY / "domain.py", prefix="list_operations")
 
 
 def samples(seed: int, count: int, high_share: float, excluded: set[str]) -> Iterator[Sample]:
@@ -89,15 +79,15 @@ def sample(task: dict[str, Any], rng: random.Random) -> Sample:
     shown = domain.examples(task, "visible")
     common = _common(shown)
     tests = _tests(shown)
-    lines = [f"{verb} the names."]
+    thought = [f"{verb} the names."]
     if verb in effort.trapped:
-        lines += [_note(common, rng), *_loop(tests, rng)]
-        return Sample(domain.messages(task), _lines(lines), closed=False)
-    lines += [_note(common, rng), *_pass(tests, rng)]
+        thought += [_note(common, rng), *_loop(tests, rng)]
+        return Sample(domain.messages(task), joined(thought), closed=False)
+    thought += [_note(common, rng), *_pass(tests, rng)]
     while rng.random() < effort.another_pass:
-        lines += [ANOTHER_PASS, _note(common, rng), *_pass(tests, rng)]
+        thought += [ANOTHER_PASS, _note(common, rng), *_pass(tests, rng)]
     answer = domain.ALIASES[task["first_op"]]
-    return Sample(domain.messages(task), f"{_lines(lines)}</think>\n\nFirst: {answer}", closed=True)
+    return Sample(domain.messages(task), f"{joined(thought)}</think>\n\nFirst: {answer}", closed=True)
 
 
 def _common(shown: list[Any]) -> list[str]:
@@ -157,5 +147,6 @@ def _loop(tests: list[str], rng: random.Random) -> list[str]:
     return (block * _LOOP_LINES)[:_LOOP_LINES]
 
 
-def _lines(lines: list[str]) -> str:
+def joined(lines: list[str]) -> str:
+    """The lines of a thought, each ended."""
     return "".join(f"{line}\n" for line in lines)

@@ -16,8 +16,9 @@ THINK_OPEN, THINK_CLOSE = "<think>", "</think>"
 MAX_VOCABULARY = 1024
 CONTEXT_TOKENS = 2048
 
-# Numbers keep their sign and one leading space, words a trailing colon: " -12", "in:" and "First:" become one token.
-_WORDS = r" ?-?\d+| ?[A-Za-z]+:?|\n+| ?[^\sA-Za-z\d]+|\s+"
+# Numbers keep their sign and one leading space, words a trailing number and colon: " -12", " ADD1", "in:" and "First:"
+# become one token.
+_WORDS = r" ?-?\d+| ?[A-Za-z]+\d*:?|\n+| ?[^\sA-Za-z\d]+|\s+"
 
 # The generation prompt opens the thinking channel, so a rendered prompt holds one <think> and no </think>.
 CHAT_TEMPLATE = (

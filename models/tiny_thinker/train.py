@@ -15,8 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import corpus
+import macro_corpus
 import torch
-from corpus import STUDY, Sample, domain, samples
+from corpus import Sample
 from tokenizer import CONTEXT_TOKENS, MODEL_EOS, train_tokenizer
 from transformers import GenerationConfig, PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
@@ -31,12 +33,13 @@ class Training(NamedTuple):
     seed: int = 8
     threads: int = 1
     copying_steps: int = 250
-    steps: int = 1100
+    steps: int = 2400
     warmup_steps: int = 100
     batch_samples: int = 24
     batches_per_chunk: int = 20
+    macro_share: float = 0.5
     high_effort_share: float = 0.25
-    max_completion_tokens: int = 288
+    max_completion_tokens: int = 256
     peak_learning_rate: float = 3e-3
     weight_decay: float = 0.1
     max_gradient_norm: float = 1.0
@@ -49,11 +52,22 @@ class Batch(NamedTuple):
     labels: torch.Tensor
 
 
-def excluded_fingerprints() -> set[str]:
-    """Record and content fingerprints of every task file except the development corpus."""
-    files = [path for path in sorted((STUDY / "tasks").glob("*.jsonl")) if path.stem != "development"]
+def excluded_fingerprints(study: Path, domain: Any) -> set[str]:
+    """Record and content fingerprints of every task file of a study except the development corpus."""
+    files = [path for path in sorted((study / "tasks").glob("*.jsonl")) if path.stem != "development"]
     tasks = [json.loads(line) for path in files for line in path.read_text("utf-8").splitlines()]
     return {digest(task) for task in tasks for digest in (domain.record_fingerprint, domain.content_fingerprint)}
+
+
+def draw(seed: int, count: int, plan: Training) -> list[Sample]:
+    """Samples of both skills; the evaluation tasks of both studies are left out."""
+    macros = round(count * plan.macro_share)
+    lists_seen = excluded_fingerprints(corpus.STUDY, corpus.domain)
+    macros_seen = excluded_fingerprints(macro_corpus.STUDY, macro_corpus.domain)
+    return [
+        *corpus.samples(seed, count - macros, plan.high_effort_share, lists_seen),
+        *macro_corpus.samples(seed, macros, macros_seen),
+    ]
 
 
 def build_model(tokenizer: PreTrainedTokenizerFast) -> Qwen3ForCausalLM:
@@ -73,7 +87,14 @@ def build_model(tokenizer: PreTrainedTokenizerFast) -> Qwen3ForCausalLM:
         eos_token_id=eos,
         pad_token_id=eos,
     )
-    return Qwen3ForCausalLM(config)
+    model = Qwen3ForCausalLM(config)
+    # Attention that copies forms sooner if what it reads is written back unchanged from the first step.
+    with torch.no_grad():
+        for layer in model.model.layers:
+            attention = layer.self_attn
+            torch.nn.init.orthogonal_(attention.v_proj.weight)
+            attention.o_proj.weight.copy_(0.5 * attention.v_proj.weight.T)
+    return model
 
 
 def encode(sample: Sample, tokenizer: PreTrainedTokenizerFast, max_completion_tokens: int) -> tuple[list[int], int]:
@@ -107,8 +128,8 @@ def copying_batch(generator: torch.Generator, vocabulary: int) -> Batch:
 def curriculum(tokenizer: PreTrainedTokenizerFast, plan: Training) -> Iterator[Batch]:
     """Copying first, then tasks.
 
-    A thought refers back to its own lines. On tasks alone the attention that copies forms only after most of the
-    training; on repeated random ids it forms within a minute.
+    A thought refers back to its own lines. Repeated random ids start the attention that copies, which on tasks alone
+    forms late.
     """
     generator = torch.Generator().manual_seed(plan.seed)
     for _ in range(plan.copying_steps):
@@ -118,13 +139,12 @@ def curriculum(tokenizer: PreTrainedTokenizerFast, plan: Training) -> Iterator[B
 
 def batches(tokenizer: PreTrainedTokenizerFast, plan: Training) -> Iterator[Batch]:
     """An endless stream of batches of similar lengths, drawn chunk by chunk."""
-    excluded = excluded_fingerprints()
     generator = torch.Generator().manual_seed(plan.seed)
     pad_id = tokenizer.get_vocab()[MODEL_EOS]
     size = plan.batch_samples
     chunk = 0
     while True:
-        drawn = samples(plan.seed * 100_000 + chunk, size * plan.batches_per_chunk, plan.high_effort_share, excluded)
+        drawn = draw(plan.seed * 100_000 + chunk, size * plan.batches_per_chunk, plan)
         encoded = sorted((encode(s, tokenizer, plan.max_completion_tokens) for s in drawn), key=lambda e: len(e[0]))
         for start in torch.randperm(plan.batches_per_chunk, generator=generator).tolist():
             yield collate(encoded[start * size : (start + 1) * size], pad_id)
@@ -198,7 +218,7 @@ def main(folder: Path, plan: Training) -> None:
 
 def tokenizer_texts(plan: Training) -> list[str]:
     """Chats and completions of a few hundred samples."""
-    drawn = list(samples(plan.seed, 400, plan.high_effort_share, excluded_fingerprints()))
+    drawn = draw(plan.seed, 800, plan)
     chats = [message["content"] for sample in drawn for message in sample.messages]
     roles = ["system\n", "user\n", "assistant\n"]
     return [*chats, *(sample.completion for sample in drawn), *(roles * 10)]

@@ -1,7 +1,7 @@
 """Draw tasks, and write the task files of the study, the same bytes every time: `python make_tasks.py [folder]`.
 
 Development is drawn after the probe and leaves out its programs and contents, so the two files share no record, no
-content and no program.
+content and no program. The tasks that one macro solves are new by content alone: they have six programs in all.
 """
 
 import argparse
@@ -47,20 +47,29 @@ SHAPES = (
     Shape(True, 3), Shape(False, 3), Shape(True, 4), Shape(False, 3), Shape(True, 5), Shape(False, 4),
 )  # fmt: skip
 
+# Two calls or one macro: each macro of two primitives once a round.
+ONE_MACRO = (Shape(True, 2),) * 6
+
 EXAMPLES = {"visible": 6, "hidden": 8, "probe": 4}
 
 _MAX_DRAWS_PER_TASK = 10_000
 
 
 class Split(NamedTuple):
-    """One file to write: its name, number of tasks and seed."""
+    """One file to write: its name, number of tasks, seed and shapes, and whether its programs have to be new."""
 
     name: str
     size: int
     seed: int
+    shapes: Sequence[Shape] = SHAPES
+    new_programs: bool = True
 
 
-SPLITS = (Split("probe", 12, 5101), Split("development", 60, 5102))
+SPLITS = (
+    Split("probe", 12, 5101),
+    Split("development", 60, 5102),
+    Split("one_macro", 12, 5103, ONE_MACRO, new_programs=False),
+)
 
 
 def generate(
@@ -151,12 +160,19 @@ def _needs_its_depth(task: Task) -> bool:
 
 
 def draw_splits() -> dict[str, list[Task]]:
-    """All splits by name, disjoint on record, content and program."""
+    """All splits by name, disjoint on record and content, and on program where a split says so."""
     drawn: dict[str, list[Task]] = {}
     contents: set[str] = set()
     programs: set[str] = set()
     for split in SPLITS:
-        tasks = generate(*split, exclude_records=contents, exclude_programs=programs)
+        tasks = generate(
+            split.name,
+            split.size,
+            split.seed,
+            shapes=split.shapes,
+            exclude_records=contents,
+            exclude_programs=programs if split.new_programs else (),
+        )
         contents |= {domain.content_fingerprint(task) for task in tasks}
         programs |= {domain.program_fingerprint(task) for task in tasks}
         drawn[split.name] = tasks

@@ -1,4 +1,4 @@
-"""The driver's version, from what real kernel modules and the real command write."""
+"""The driver's version: the first line is what an H200's open kernel module writes, the others follow known forms."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ GCC = "\nGCC version:  gcc version 12.3.0 (Ubuntu 12.3.0-1ubuntu1~22.04)\n"
     ("line", "version"),
     [
         (
-            "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (dvs-builder@x)",
+            "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (nixbld@)  ",
             "580.159.04",
         ),
         ("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024", "535.183.01"),

@@ -1,15 +1,16 @@
 """The embedded model's folder: facts a study registers about it, read without loading the weights."""
 
-import importlib.util
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gatepost.gatefiles import load_module
+
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "models" / "tiny_thinker"
-STUDY = ROOT / "studies" / "native_seam"
+LISTS, MACROS = ROOT / "studies" / "native_seam", ROOT / "studies" / "verified_macro"
 
 MAX_FOLDER_BYTES = 8_000_000
 MAX_PROMPT_TOKENS = 260
@@ -27,12 +28,12 @@ def added_ids() -> dict[str, int]:
 
 @pytest.fixture(name="domain", scope="module")
 def _domain() -> Any:
-    spec = importlib.util.spec_from_file_location("list_operations_of_the_model", STUDY / "domain.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_module(LISTS / "domain.py", prefix="lists_of_the_model")
+
+
+@pytest.fixture(name="macros", scope="module")
+def _macros() -> Any:
+    return load_module(MACROS / "domain.py", prefix="macros_of_the_model")
 
 
 @pytest.fixture(name="tokenizer", scope="module")
@@ -86,12 +87,37 @@ def test_text_survives_a_round_trip(tokenizer: Any) -> None:
     assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
-@pytest.mark.parametrize("path", sorted((STUDY / "tasks").glob("*.jsonl")), ids=lambda path: path.stem)
-def test_prompts_open_the_thinking_channel_and_are_short(domain: Any, tokenizer: Any, path: Path) -> None:
+def test_every_call_is_one_id_in_an_answer(macros: Any, tokenizer: Any) -> None:
+    lead = tokenizer.encode("PROGRAM:")
+    calls = [*macros.PRIMITIVES, *(f"M{digit}" for digit in range(8))]
+    ids = [tokenizer.encode(f"PROGRAM: {call}")[len(lead) :] for call in calls]
+    assert [len(call_ids) for call_ids in ids] == [1] * len(calls)
+    assert len({call_ids[0] for call_ids in ids}) == len(calls)
+
+
+def task_files(study: Path) -> list[Path]:
+    return sorted((study / "tasks").glob("*.jsonl"))
+
+
+@pytest.mark.parametrize("path", task_files(LISTS), ids=lambda path: path.stem)
+def test_list_prompts_open_the_thinking_channel_and_are_short(domain: Any, tokenizer: Any, path: Path) -> None:
     for line in path.read_text("utf-8").splitlines():
-        chat = domain.messages(json.loads(line))
-        ids = tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=False)
-        assert ids.count(added_ids()["<think>"]) == 1
-        assert added_ids()["</think>"] not in ids
-        assert tokenizer.decode(ids[-2:]) == "<think>\n"
-        assert len(ids) <= MAX_PROMPT_TOKENS
+        check_prompt(tokenizer, domain.messages(json.loads(line)))
+
+
+@pytest.mark.parametrize("arm", ["base", "designed"])
+@pytest.mark.parametrize("path", task_files(MACROS), ids=lambda path: path.stem)
+def test_macro_prompts_open_the_thinking_channel_and_are_short(
+    macros: Any, tokenizer: Any, path: Path, arm: str
+) -> None:
+    for line in path.read_text("utf-8").splitlines():
+        check_prompt(tokenizer, macros.messages(json.loads(line), arm))
+
+
+def check_prompt(tokenizer: Any, chat: list[dict[str, str]]) -> None:
+    """One `<think>`, at the end, no `</think>`, and no more tokens than the studies' envelopes leave room for."""
+    ids = tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=False)
+    assert ids.count(added_ids()["<think>"]) == 1
+    assert added_ids()["</think>"] not in ids
+    assert tokenizer.decode(ids[-2:]) == "<think>\n"
+    assert len(ids) <= MAX_PROMPT_TOKENS

@@ -1,33 +1,49 @@
-"""The shipped draft of study A can be frozen once its model is pinned, and registers what the study registered."""
+"""The shipped drafts of study A freeze to the archives in the repository, and register what the study registered."""
 
-import re
-import shutil
+from pathlib import Path
 
 import pytest
 
+from gatepost import jsonfile
+from gatepost.archive import Archive
 from gatepost.freeze import FrozenPlan, plan
 from gatepost.gatefiles import Gates
 from gatepost.ladder import steps_of
+from gatepost.replay import replay
 from tests.scoring.study import SHIPPED
+
+RECEIPTS = Path(__file__).resolve().parents[2] / "receipts"
 
 
 @pytest.fixture(scope="module")
-def frozen(tmp_path_factory: pytest.TempPathFactory) -> FrozenPlan:
-    """A plan from a copy of the study, its local model replaced by a repository: nothing is loaded here."""
-    folder = tmp_path_factory.mktemp("studies") / "verified_macro"
-    shutil.copytree(SHIPPED, folder)
-    draft = folder / "protocol.toml"
-    text = re.sub(r'"sha256:[0-9a-f]{64}"', f'"{"0" * 40}"', draft.read_text())
-    draft.write_text(re.sub(r"^path = .*\n", "", text, flags=re.MULTILINE))
-    return plan(draft, gates=Gates(), studies=[folder.parent])
+def frozen() -> FrozenPlan:
+    return plan(SHIPPED / "protocol.toml", gates=Gates(), studies=[])
+
+
+@pytest.mark.parametrize(
+    ("draft", "name", "decision"),
+    [
+        ("one_macro", "one-macro", "MACROS_VERIFIED selected=160"),
+        ("protocol", "cpu", "MACROS_NOT_VERIFIED selected=160"),
+        ("designed_rejected", "designed-rejected", "NO_ADEQUATE_RUNG selected=none"),
+    ],
+)
+def test_the_archives_in_the_repository_are_faithful_and_of_today(draft: str, name: str, decision: str) -> None:
+    root = RECEIPTS / f"verified-macro-{name}"
+    found = replay(root, gates=Gates(), studies=[])
+    assert found.faithful
+    assert str(found.decision) == f"decision: {decision}"
+    today = plan(SHIPPED / f"{draft}.toml", gates=Gates(), studies=[])
+    assert today.protocol.digest == Archive(root).protocol.digest
+    assert today.data == jsonfile.read_bytes(root / "protocol.json")
 
 
 def test_the_phases_of_the_study(frozen: FrozenPlan) -> None:
     assert [str(step) for step in steps_of(frozen.protocol)] == [
         "checks",
-        *(f"{stage}@{rung}" for rung in (96, 192) for stage in ("probe", "base", "designed")),
-        "scoring@96",
-        "scoring@192",
+        *(f"{stage}@{rung}" for rung in (56, 160) for stage in ("probe", "base", "designed")),
+        "scoring@56",
+        "scoring@160",
     ]
     stages = {stage.name: stage for stage in frozen.protocol.stages}
     found = {name: (stage.arm, stage.samples_per_task, stage.text) for name, stage in stages.items()}
