@@ -7,7 +7,7 @@ import securesystemslib.dsse  # noqa: F401 - pytester forgets what its runs impo
 
 from gatepost.archive import Archive
 from gatepost.dsse import generate_key, load_key
-from gatepost.protocol import key_text
+from gatepost.ed25519 import key_text
 from tests.archives import Project
 
 Keys = Mapping[str, Path]

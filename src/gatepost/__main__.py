@@ -160,7 +160,7 @@ def _prompts(options: argparse.Namespace) -> int:
 
 def _keygen(options: argparse.Namespace) -> int:
     from gatepost.dsse import generate_key
-    from gatepost.protocol import key_text
+    from gatepost.ed25519 import key_text
 
     print(f"public key: {key_text(generate_key(options.file))}")
     return 0

@@ -6,11 +6,10 @@
 3. A stage that draws all samples with the adapter has it compared with the registered one, by the gate ``model_pin``.
 """
 
-from collections.abc import Callable
-
 from gatepost.errors import RegistrationError
-from gatepost.gate import Gate
-from gatepost.protocol import GateEntry, Protocol, Stage
+from gatepost.judge import GateOf
+from gatepost.protocol import Protocol
+from gatepost.stages import Stage
 
 CONTRAST_SAMPLES = 3
 """Of each task: without the adapter, with it, and with it again."""
@@ -18,7 +17,7 @@ CONTRAST_SAMPLES = 3
 CHOICES = ("on", "off", "contrast")
 
 
-def check(protocol: Protocol, gate_of: Callable[[GateEntry], Gate]) -> None:
+def check(protocol: Protocol, gate_of: GateOf) -> None:
     """Raise ``RegistrationError`` for the first rule that the protocol breaks."""
     for stage in protocol.stages:
         if stage.adapter is not None and (protocol.adapter is None or not stage.samples):
@@ -34,7 +33,7 @@ def check(protocol: Protocol, gate_of: Callable[[GateEntry], Gate]) -> None:
         raise RegistrationError("adapter: no stage uses it; leave it out, or have one use it")
 
 
-def _check_gates(stage: Stage, gate_of: Callable[[GateEntry], Gate]) -> None:
+def _check_gates(stage: Stage, gate_of: GateOf) -> None:
     where, names = f"stage {stage.name}: adapter is {stage.adapter!r}", [entry.name for entry in stage.gates]
     if (stage.adapter == "contrast") is not ("adapter_applied" in names):
         expected = "listed by every contrast, and by nothing else"

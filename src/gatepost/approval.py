@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 from gatepost import dsse, jsonfile, schema
 from gatepost.archive import Archive
+from gatepost.ed25519 import key_text
 from gatepost.errors import ApprovalError, IntegrityError, MissingExtraError
 from gatepost.evidence import Approval
 from gatepost.journal import Event
 from gatepost.ladder import Step
-from gatepost.protocol import key_text
 
 PAYLOAD_TYPE = "application/vnd.gatepost.approval+json"
 UNCHECKED = "inconclusive: their signatures cannot be checked here: pip install 'gatepost[approval]'"

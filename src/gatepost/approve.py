@@ -7,6 +7,7 @@ from gatepost.approval import PAYLOAD_TYPE, of_step, reviewer_of
 from gatepost.archive import Archive
 from gatepost.errors import ApprovalError
 from gatepost.ladder import Step, audit, steps_of
+from gatepost.recovery import recover
 
 
 def approve(archive: Archive, name: str, key_file: Path, *, statement: str) -> str:
@@ -25,7 +26,7 @@ def approve(archive: Archive, name: str, key_file: Path, *, statement: str) -> s
     key = dsse.load_key(key_file)
     with archive.lock():
         integrity.verify(archive)
-        archive.recover()
+        recover(archive)
         reviewer = reviewer_of(archive, key.public, source=str(key_file))
         step = _step(archive, name)
         if any(given.key == key.public for given in of_step(archive, step) or ()):

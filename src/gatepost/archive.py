@@ -16,7 +16,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -26,13 +26,14 @@ from gatepost.fingerprint import tree_root
 from gatepost.folders import is_archive
 from gatepost.freeze import FrozenPlan
 from gatepost.journal import Clock, Event, Journal, utc_now
-from gatepost.ladder import Judgement, Step, audit, steps_of
+from gatepost.ladder import Judgement, Step, steps_of
 from gatepost.lockfile import read_pins
 from gatepost.protocol import Protocol
 from gatepost.roots import refuse_forbidden
+from gatepost.selection import selection_of
 from gatepost.studyfiles import TaskDocument
 from gatepost.taskfile import read_tasks
-from gatepost.verdict import JSON, conjunction
+from gatepost.verdict import JSON
 
 FOLDERS = ("attempts", "bound", "log", "steps")
 CLOSING_EVENTS = ("preflight", "refused", "failed", "finished")
@@ -169,11 +170,6 @@ class Archive:
         self.journal.append("approved", at=self.clock(), step=str(step), detail=detail)
         self.write_catalog()
 
-    def untold_approvals(self, events: Sequence[Event]) -> list[str]:
-        """Approvals that were cut off before their event, relative to the archive."""
-        written = (f"approvals/{path.name}" for path in jsonfile.entries(self.root / "approvals"))
-        return [name for name in written if name.startswith(f"approvals/{len(events) + 1:04}-")]
-
     def begin(self, step: Step) -> tuple[int, Path]:
         """Open the next attempt at a step; returns its number and its folder."""
         number = 1 + sum(event.event == "started" for event in self.journal.read())
@@ -200,41 +196,11 @@ class Archive:
         """Record that a committed step is finished, and what follows from it."""
         detail = outcome_of(self.receipt(step))
         self.journal.append("finished", at=self.clock(), step=str(step), attempt=number, detail=detail)
-        self._select()
+        self.select()
         self.write_catalog()
 
-    def recover(self) -> None:
-        """Finish or close what an earlier invocation left open. It is dead, since this one holds the lock."""
-        for leftover in self.root.rglob(f"{jsonfile.TEMPORARY_PREFIX}*"):
-            leftover.unlink()
-        for name in self.untold_approvals(self.journal.read()):
-            (self.root / name).unlink()  # it never counted, and its reviewer can give it again
-        for event in self.open_attempts():
-            step = next(step for step in steps_of(self.protocol) if str(step) == event.step)
-            number = event.attempt or 0
-            if self.step_folder(step).exists():
-                self.settle(step, number)
-            else:
-                self.close("failed", step, number, "interrupted: the run ended without a word")
-        if self.unsettled({entry["path"] for entry in self.catalog()["files"]}):
-            self._select()
-            self.write_catalog()
-
-    def unsettled(self, catalogued: Collection[str]) -> tuple[str, ...]:
-        """Path prefixes of what a run may have left outside the catalog when it was cut off, or has there now.
-
-        Each is explained by an attempt that is open, or by an event that is itself newer than the catalog.
-        """
-        events = self.journal.read()
-        late = [event for event in events if event.path not in catalogued]
-        explained = [*self.untold_approvals(events), *(event.path for event in late)]
-        explained += [event.approval_path for event in late if event.approval_path]
-        for event in (*self.open_attempts(events), *late):
-            if event.attempt is not None:
-                explained += [f"{event.attempt_folder}/", f"steps/{event.step}/"]
-        return (*explained, "selection.json") if explained else ()
-
-    def _select(self) -> None:
+    def select(self) -> None:
+        """Record the selection that follows from the receipts, once there is one."""
         selection = self.expected_selection()
         if selection is None:
             return
@@ -246,35 +212,9 @@ class Archive:
     def expected_selection(self) -> dict[str, JSON] | None:
         """The selection that follows from the receipts on record, or ``None`` while the rungs are open."""
         judgements = self.judgements()
-        decision = audit(self.protocol, judgements)
-        if decision.rung is None and decision.state != "exhausted":
-            return None
-        outcomes = []
-        for rung in self.protocol.rungs:
-            at_rung = [
-                judgement.outcome
-                for step, judged in judgements.items()
-                for judgement in judged
-                if judgement.rung == rung.name and step.rung in (None, rung.name) and not self._after(step)
-            ]
-            if at_rung:
-                outcomes.append({"rung": rung.name, "outcome": str(conjunction(at_rung))})
-        return {
-            "schema": "gatepost/selection/1",
-            "protocol": self.protocol.digest,
-            "receipts": {
-                str(step): jsonfile.digest(jsonfile.read_bytes(self.step_folder(step) / "receipt.json"))
-                for step in judgements
-                if not self._after(step)
-            },
-            "pass": decision.rung is not None,
-            "selected": decision.rung,
-            "label": decision.label if decision.state == "exhausted" else "SELECTED",
-            "rungs": outcomes,
-        }
-
-    def _after(self, step: Step) -> bool:
-        return self.protocol.stage(step.stage).scope == "selected"
+        paths = {step: self.step_folder(step) / "receipt.json" for step in judgements}
+        receipts = {step: jsonfile.digest(jsonfile.read_bytes(path)) for step, path in paths.items()}
+        return selection_of(self.protocol, judgements, receipts)
 
     def write_catalog(self) -> None:
         """Replace the catalog by one of the tree as it is."""

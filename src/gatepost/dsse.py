@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gatepost import jsonfile
+from gatepost.ed25519 import key_text, public_key
 from gatepost.errors import ApprovalError, IntegrityError, MissingExtraError
 from gatepost.folders import is_archive
-from gatepost.protocol import key_text, public_key
 from gatepost.verdict import JSON
 
 if TYPE_CHECKING:

@@ -1,8 +1,22 @@
-"""Which 32 bytes can be somebody's Ed25519 public key (RFC 8032, section 5.1). Signatures are the library's job."""
+"""Ed25519 public keys (RFC 8032, section 5.1): how one is written, and which 32 bytes can be somebody's.
+
+Signatures are the library's job, see ``dsse``.
+"""
 
 P = 2**255 - 19
 D = -121665 * pow(121666, -1, P) % P
 SIZE_BYTES = 32
+KEY_PREFIX = "ed25519:"
+
+
+def public_key(text: str) -> bytes:
+    """The bytes of a key that is written as ``ed25519:`` and hex digits."""
+    return bytes.fromhex(text.removeprefix(KEY_PREFIX))
+
+
+def key_text(key: bytes) -> str:
+    """How a public key is written."""
+    return f"{KEY_PREFIX}{key.hex()}"
 
 
 def invalid_key(key: bytes) -> str | None:

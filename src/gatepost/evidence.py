@@ -12,9 +12,10 @@ from gatepost.absence import prompt_lengths
 from gatepost.engine import FINISH_REASONS, EngineFacts, Prompt
 from gatepost.errors import GatepostError
 from gatepost.fingerprint import RowKey
+from gatepost.plan import Plan
 from gatepost.prompts import PromptIdentity, identity_of
 from gatepost.reach import RegisteredReach
-from gatepost.record import Approval, Grade, Parent, Plan, Record, Row, Sample, Task, Tasks
+from gatepost.record import Approval, Grade, Parent, Record, Row, Sample, Task, Tasks
 from gatepost.scoring import Choice, Score
 from gatepost.verdict import JSON
 

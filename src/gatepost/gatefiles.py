@@ -10,7 +10,7 @@ from types import ModuleType
 from gatepost import bundled
 from gatepost.errors import RegistrationError
 from gatepost.gate import Gate
-from gatepost.protocol import GateEntry
+from gatepost.stages import GateEntry
 
 
 def load_module(path: Path, *, prefix: str) -> ModuleType:

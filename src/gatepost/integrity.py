@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gatepost import approval, history, jsonfile, layout, schema, tree
+from gatepost import approval, history, jsonfile, layout, recovery, schema, tree
 from gatepost.archive import Archive
 from gatepost.errors import IntegrityError
 from gatepost.fingerprint import tree_root
@@ -29,7 +29,7 @@ def verify(archive: Archive, *, expected_root: str | None = None) -> list[str]:
             f"{archive.root / 'catalog.json'}: root is {catalog['root']}, expected {expected_root}: "
             "the archive was rolled back, extended or rewritten since"
         )
-    unsettled = archive.unsettled(listed) if expected_root is None else ()
+    unsettled = recovery.unsettled(archive, listed) if expected_root is None else ()
     for name in sorted(set(found.files) - set(listed)):
         if expected_root is not None or not (name.startswith(unsettled) or layout.is_leftover(name)):
             raise IntegrityError(f"{archive.root / name}: is not in catalog.json; it was added afterwards")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from gatepost.evidence import Record
 from gatepost.gate import Gate
 from gatepost.ladder import Judgement
-from gatepost.protocol import GateEntry
+from gatepost.stages import GateEntry
 
 GateOf = Callable[[GateEntry], Gate]
 

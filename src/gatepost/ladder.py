@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from gatepost.errors import OrderError, RegistrationError
-from gatepost.protocol import Protocol, Scope, Stage
+from gatepost.protocol import Protocol
+from gatepost.stages import Scope, Stage
 from gatepost.verdict import JSON, Outcome, Verdict, conjunction
 
 

@@ -17,7 +17,8 @@ from gatepost import jsonfile
 from gatepost.archive import FOLDERS, Archive
 from gatepost.errors import IntegrityError
 from gatepost.journal import Event
-from gatepost.protocol import Stage
+from gatepost.recovery import untold_approvals
+from gatepost.stages import Stage
 from gatepost.tree import Tree
 
 TOP_FILES = {"protocol.json", "selection.json"}
@@ -59,7 +60,7 @@ def verify(archive: Archive, events: Sequence[Event], found: Tree) -> None:
         "bound": {entry.path for entry in archive.protocol.bound},
     }
     if archive.protocol.approvals is not None:
-        approvals = [*archive.untold_approvals(events), *(str(event.approval_path) for event in events)]
+        approvals = [*untold_approvals(archive, events), *(str(event.approval_path) for event in events)]
         may["approvals"] = {name.removeprefix("approvals/") for name in approvals}
     must: dict[str, set[str]] = {}
     for step in archive.finished_steps():

@@ -11,28 +11,21 @@ from gatepost.archive import Archive
 from gatepost.audit import rows as tables
 from gatepost.engine import Adapter, Engine, EngineFacts, EngineSpec
 from gatepost.engines.plain import to_plain
-from gatepost.errors import GatepostError, IntegrityError, OrderError
-from gatepost.evidence import Record
+from gatepost.errors import IntegrityError, OrderError
 from gatepost.freeze import find_folder
 from gatepost.gatefiles import Gates
 from gatepost.judge import judge
-from gatepost.ladder import Decision, Judgement, Step, audit
-from gatepost.protocol import Protocol, Rung, Stage
-from gatepost.records import (
-    analyse_tasks,
-    choose_samples,
-    grade_choices,
-    grade_samples,
-    record_before_generation,
-    records_of,
-    sampling_plan,
-)
+from gatepost.ladder import Decision, Step, audit
+from gatepost.preflight import PreflightRefusedError, judge_before_generation
+from gatepost.protocol import Protocol
+from gatepost.records import analyse_tasks, choose_samples, grade_choices, grade_samples, records_of, sampling_plan
+from gatepost.recovery import recover
 from gatepost.replay import require_faithful
 from gatepost.roots import refuse_forbidden, starts_near
 from gatepost.sampling import Progress, Stream, first_line, render, requests_of, sample
-from gatepost.stepfiles import write_manifest, write_session
+from gatepost.stages import Rung, Stage
+from gatepost.stepfiles import write_receipt, write_session
 from gatepost.studyfiles import Domain, load_domain, scoring_domain
-from gatepost.verdict import Outcome
 
 OpenEngine = Callable[[EngineSpec], Engine]
 
@@ -41,18 +34,6 @@ TAKEN_OVER = ("preflight.json", "prompts.parquet", "rows.parquet", "text.parquet
 
 All else in a step's folder is derived, and a mistake in deriving it is what the next attempt is to make good.
 """
-
-
-class PreflightRefusedError(GatepostError):
-    """A gate before generation did not pass: nothing was sampled, and the step stays open."""
-
-    def __init__(self, step: Step, judgement: Judgement) -> None:
-        self.judgement = judgement
-        lines = [f"{step}: refused before generation"]
-        for verdict in judgement.verdicts:
-            lines += [f"  {verdict.gate}: {check}" for check in verdict.checks if check.outcome is not Outcome.PASS]
-            lines += [] if verdict.checks else [f"  {verdict.gate}: had nothing to check, which is inconclusive"]
-        super().__init__("\n".join(lines))
 
 
 @dataclass(frozen=True)
@@ -88,7 +69,7 @@ class Probe:
         with self.archive.lock():
             refuse_forbidden(self.archive.protocol, [self.archive.root], near=self.archive.root)
             integrity.verify(self.archive)
-            self.archive.recover()
+            recover(self.archive)
             decision = audit(self.archive.protocol, self.archive.judgements())
             if decision.step is None or decision.terminal:
                 raise OrderError(f"protocol {self.archive.protocol.id}: no step is open; {decision}: {decision.reason}")
@@ -168,17 +149,16 @@ class Probe:
         """Have an engine sample. Returns what went wrong once the last sample was there, which costs no run."""
         protocol = self.archive.protocol
         plan = sampling_plan(self.archive, step)
-        rung = protocol.rungs[-1] if step.rung is None else protocol.rung(step.rung)
         tasks = {task["task_id"]: task for task in self.archive.tasks(stage.splits[0])}
         limits: list[str] = []
         started = time.monotonic()
-        engine = self.open_engine(engine_spec(self.archive, rung, domain.ANSWER_TEXTS))
+        engine = self.open_engine(engine_spec(self.archive, plan.sampled_rung, domain.ANSWER_TEXTS))
         try:
             facts = engine.facts()
             _require_recordable(protocol, step, facts)
             prompts = render(engine, {name: domain.messages(tasks[name], stage.arm) for name in plan.task_ids})
             tables.write_prompts(folder / "prompts.parquet", prompts)
-            self._preflight(step, number, folder, facts)
+            judge_before_generation(self.archive, step, number, folder, self.gates, facts)
             if self.preflight_only:
                 return limits
             requests = requests_of(plan, prompts)
@@ -200,25 +180,6 @@ class Probe:
             limits += _close(engine)
         return limits
 
-    def _preflight(self, step: Step, number: int, folder: Path, facts: EngineFacts) -> None:
-        record = record_before_generation(self.archive, step, folder, self.gates, facts)
-        judgement = judge(record, lambda entry: self.gates.of(entry, where=str(step)), before_generation=True)
-        if not judgement.verdicts:
-            return  # no gate of this stage judges before generation
-        document = {
-            "schema": "gatepost/preflight/1",
-            "protocol": self.archive.protocol.digest,
-            "step": step.to_json(),
-            "attempt": number,
-            "engine": to_plain(facts),
-            "judgement": judgement.to_json(),
-        }
-        data = jsonfile.canonical(document)
-        schema.validate(jsonfile.loads(data, source="preflight"), kind="preflight", source="preflight.json")
-        jsonfile.write_new(folder / "preflight.json", data)
-        if judgement.outcome is not Outcome.PASS:
-            raise PreflightRefusedError(step, judgement)
-
     def _receipt(
         self, step: Step, stage: Stage, number: int, folder: Path, domain: Domain, limits: list[str]
     ) -> Decision:
@@ -231,9 +192,7 @@ class Probe:
             records = [replace(record, grades=grades) for record in records]
         judgements = [judge(record, lambda entry: self.gates.of(entry, where=str(step))) for record in records]
         decision = audit(protocol, {**self.archive.judgements(), step: judgements})
-        write_receipt(
-            self.archive, step, number, folder, records[0], judgements, decision, origin="live", limits=limits
-        )
+        write_receipt(protocol, step, number, folder, records[0], judgements, decision, origin="live", limits=limits)
         return decision
 
 
@@ -254,37 +213,6 @@ def _close(engine: Engine) -> list[str]:
     except Exception as error:
         return [f"the engine failed at closing: {first_line(error)}"]
     return []
-
-
-def write_receipt(
-    archive: Archive,
-    step: Step,
-    number: int,
-    folder: Path,
-    record: Record,
-    judgements: list[Judgement],
-    decision: Decision,
-    *,
-    origin: str,
-    limits: list[str],
-) -> None:
-    """Write a step's manifest, then its receipt, the last file of the folder."""
-    manifest = write_manifest(folder, archive.protocol, step, record.rows)
-    document = {
-        "schema": "gatepost/receipt/1",
-        "protocol": archive.protocol.digest,
-        "step": step.to_json(),
-        "attempt": number,
-        "origin": origin,
-        "manifest": manifest,
-        "judgements": [judgement.to_json() for judgement in judgements],
-        "decision": decision.to_json(),
-        "limits": limits,
-    }
-    data = jsonfile.canonical(document, source=str(folder / "receipt.json"))
-    source = str(folder / "receipt.json")
-    schema.validate(jsonfile.loads(data, source=source), kind="receipt", source=source)
-    jsonfile.write_new(folder / "receipt.json", data)
 
 
 def engine_spec(archive: Archive, rung: Rung, answers: Iterable[str]) -> EngineSpec:

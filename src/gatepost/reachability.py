@@ -1,16 +1,14 @@
 """Can every threshold be met and missed? Proved by counting, before any model call."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from gatepost.errors import RegistrationError
-from gatepost.gate import Gate
-from gatepost.protocol import GateEntry, Protocol
+from gatepost.judge import GateOf
+from gatepost.protocol import Protocol
 from gatepost.reach import RegisteredReach, SampleSize
 
 
-def registered_reach(
-    protocol: Protocol, gate_of: Callable[[GateEntry], Gate], split_sizes: Mapping[str, int]
-) -> Iterator[RegisteredReach]:
+def registered_reach(protocol: Protocol, gate_of: GateOf, split_sizes: Mapping[str, int]) -> Iterator[RegisteredReach]:
     """The reach of every threshold that depends on a sample.
 
     Args:

@@ -16,10 +16,10 @@ from gatepost.gatefiles import Gates
 from gatepost.ladder import Step, judged_rungs
 from gatepost.promptfile import read_manifest, record_digests
 from gatepost.prompts import PromptIdentity
-from gatepost.protocol import Rung, Scope, Stage
 from gatepost.reach import RegisteredReach
 from gatepost.reachability import registered_reach
 from gatepost.scoring import Scorer, choose, grade
+from gatepost.stages import Rung, Scope, Stage
 from gatepost.stepfiles import read_record
 from gatepost.studyfiles import Domain, TaskDocument
 

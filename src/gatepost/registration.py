@@ -1,19 +1,18 @@
 """What makes a plan worth freezing: the rules that a protocol has to meet as a whole. Pure; see ``freeze``."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from gatepost import adapters
-from gatepost.ed25519 import invalid_key
+from gatepost import adapters, seeds
+from gatepost.ed25519 import invalid_key, key_text
 from gatepost.errors import RegistrationError
 from gatepost.evidence import AFTER_GENERATION
-from gatepost.gate import Gate
-from gatepost.protocol import GateEntry, Protocol, Scope, Stage, key_text
+from gatepost.judge import GateOf
+from gatepost.protocol import Protocol
 from gatepost.reachability import registered_reach, require_reachable
-from gatepost.seeds import require_distinct, sample_seeds
+from gatepost.stages import Scope, Stage
 from gatepost.verdict import JSON
 
-GateOf = Callable[[GateEntry], Gate]
 _ORDER = {Scope.ONCE: 0, Scope.NESTED: 1, Scope.RUNG: 1, Scope.SELECTED: 2}
 
 
@@ -35,7 +34,7 @@ def check(protocol: Protocol, gate_of: GateOf, task_ids: Mapping[str, Sequence[s
     adapters.check(protocol, gate_of)
     _check_context(protocol)
     _check_splits(protocol)
-    _check_seeds(protocol, task_ids)
+    seeds.check(protocol, task_ids)
     require_reachable(registered_reach(protocol, gate_of, {split: len(ids) for split, ids in task_ids.items()}))
 
 
@@ -267,27 +266,3 @@ def check_locks(protocol: Protocol, locks: Mapping[str, Mapping[str, str]]) -> N
             if packages.get(package) != version:
                 found = packages.get(package, "missing")
                 raise RegistrationError(f"engine.packages: {package} is {found}, expected {version} as in {path}")
-
-
-def _check_seeds(protocol: Protocol, task_ids: Mapping[str, Sequence[str]]) -> None:
-    seeds: dict[int, str] = {}
-    for stage in protocol.stages:
-        if stage.base_seed is None:
-            continue
-        if stage.base_seed in seeds:
-            raise RegistrationError(
-                f"stage {stage.name}: base_seed {stage.base_seed} is that of stage {seeds[stage.base_seed]}, "
-                "expected disjoint seeds"
-            )
-        seeds[stage.base_seed] = stage.name
-        ids = task_ids[stage.splits[0]][: stage.max_tasks]
-        require_distinct(_child_seeds(protocol, stage, stage.base_seed, ids))
-
-
-def _child_seeds(protocol: Protocol, stage: Stage, base_seed: int, ids: Sequence[str]) -> Iterator[tuple[str, int]]:
-    for task_id in ids:
-        for index in sorted(set(map(stage.draw, range(stage.samples_per_task)))):
-            seeds = sample_seeds(protocol.seed_rule, base_seed, task_id, index)
-            yield f"{task_id}/{index}", seeds.first
-            if protocol.thinking == "force_close":
-                yield f"{task_id}/{index}/stage2", seeds.second

@@ -10,8 +10,8 @@ from gatepost.errors import DataError, RegistrationError
 from gatepost.ladder import steps_of
 from gatepost.promptfile import record_digests
 from gatepost.prompts import PromptIdentity, identity_of
-from gatepost.protocol import Stage
 from gatepost.records import plan_of
+from gatepost.stages import Stage
 
 
 def rendered_prompts(roots: Iterable[Path]) -> list[PromptIdentity]:

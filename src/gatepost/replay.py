@@ -9,46 +9,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gatepost import integrity, jsonfile, layout, registration, schema
+from gatepost import integrity, jsonfile, registration
 from gatepost.agreement import require_agreement
 from gatepost.approval import unchecked
 from gatepost.archive import Archive
-from gatepost.engine import EngineFacts
-from gatepost.engines.plain import from_plain
+from gatepost.differences import Difference, as_stored, differences_of
 from gatepost.errors import IntegrityError, OrderError, RegistrationError
 from gatepost.gatefiles import Gates
 from gatepost.judge import judge
 from gatepost.ladder import Decision, Judgement, Step, audit
+from gatepost.preflight import AttemptReplay, preflights, replay_preflight
 from gatepost.promptfile import record_digests
 from gatepost.prompts import check_manifest
-from gatepost.records import (
-    manifest_of,
-    record_before_generation,
-    records_of,
-    require_same_derivation,
-    require_same_scores,
-)
+from gatepost.records import manifest_of, records_of, require_same_derivation, require_same_scores
 from gatepost.stepfiles import verify_manifest, verify_session
 from gatepost.studyfiles import load_domain, scoring_domain
-from gatepost.verdict import JSON, Check, Verdict
-
-
-@dataclass(frozen=True)
-class Difference:
-    """One thing in which the record and the recomputation disagree.
-
-    Attributes:
-        rung, gate: of the verdict that it concerns; ``gate`` is ``None`` where it concerns the judgement as a whole.
-        what: one line for people.
-    """
-
-    rung: str | None
-    gate: str | None
-    what: str
-
-    def __str__(self) -> str:
-        where = "" if self.rung is None else f"[{self.rung}]"
-        return f"{self.gate or 'judgement'}{where}: {self.what}"
+from gatepost.verdict import JSON
 
 
 @dataclass(frozen=True)
@@ -64,20 +40,6 @@ class StepReplay:
     judgements: tuple[Judgement, ...]
     differences: tuple[Difference, ...]
     unfit: str | None
-
-
-@dataclass(frozen=True)
-class AttemptReplay:
-    """What the gates before generation say of an attempt that did not finish.
-
-    Attributes:
-        name: of its folder.
-        judgement: ``None`` where the attempt was cut off before there was anything to judge.
-    """
-
-    name: str
-    judgement: Judgement | None
-    differences: tuple[Difference, ...]
 
 
 @dataclass(frozen=True)
@@ -143,11 +105,6 @@ def replay(root: Path, *, gates: Gates, studies: Iterable[Path], expected_root: 
     return dataclasses.replace(replay_ladder(archive, steps, notes), attempts=tuple(attempts))
 
 
-def preflights(archive: Archive) -> list[Path]:
-    """Folders of the attempts that did not finish and have a preflight."""
-    return [folder for folder in archive.attempt_folders() if (folder / "preflight.json").is_file()]
-
-
 def require_faithful(root: Path, *, gates: Gates, studies: Iterable[Path]) -> None:
     """Raise ``IntegrityError`` unless an archive is whole and each receipt of its history replays as it stands."""
     differences = replay(root, gates=gates, studies=studies).differences
@@ -170,8 +127,8 @@ def replay_step(archive: Archive, step: Step, *, gates: Gates, studies: Iterable
         if records[0].scores is not None:
             scorer = scoring_domain(domain, where=str(folder))
             require_same_scores(archive, step, folder, records[0].scores, scorer)
-    judged = _as_stored([judge(record, lambda entry: gates.of(entry, where=str(step))) for record in records])
-    differences = (*_step_preflight(archive, step, receipt, gates), *_differences(receipt["judgements"], judged))
+    judged = as_stored([judge(record, lambda entry: gates.of(entry, where=str(step))) for record in records])
+    differences = (*_step_preflight(archive, step, receipt, gates), *differences_of(receipt["judgements"], judged))
     judgements = tuple(map(Judgement.from_json, judged))
     return StepReplay(step, receipt["origin"], judgements, differences, _unfit(archive, gates))
 
@@ -200,37 +157,6 @@ def _step_preflight(archive: Archive, step: Step, receipt: JSON, gates: Gates) -
     if expected:
         for difference in replay_preflight(archive, folder, gates=gates).differences:
             yield Difference(None, "preflight", str(difference))
-
-
-def replay_preflight(archive: Archive, folder: Path, *, gates: Gates) -> AttemptReplay:
-    """Judge again what the gates before generation judged in one attempt, or in the one that became a step."""
-    path = folder / "preflight.json"
-    document = jsonfile.read_canonical(path)
-    schema.validate(document, kind="preflight", source=str(path))
-    finished = folder.parent.name == "steps"
-    step, name = Step(**document["step"]), folder.name if finished else folder.name.partition("-")[2]
-    history = [event for event in archive.journal.read() if event.step == name]
-    attempts = [event.attempt for event in history if event.event == "started"]
-    if (document["protocol"], str(step)) != (archive.protocol.digest, name) or document["attempt"] not in attempts:
-        raise IntegrityError(
-            f"{path}: is of protocol {document['protocol']}, {step}, attempt {document['attempt']}; "
-            f"expected {archive.protocol.digest}, {name}, one of {attempts}"
-        )
-    ends = {event.event for event in history if event.attempt_folder == f"attempts/{folder.name}"}
-    passed, outcome = finished or "preflight" in ends, document["judgement"]["outcome"]
-    if (passed and outcome != "pass") or ("refused" in ends and outcome == "pass"):
-        raise IntegrityError(
-            f"{path}: field judgement.outcome is {outcome}, but the attempt {'passed' if passed else 'was refused'}"
-        )
-    if not all((folder / name).exists() for name in layout.BEFORE_GENERATION):
-        # Cut off while it took over what an earlier attempt had sampled; where it matters, layout says so.
-        return AttemptReplay(folder.name, None, ())
-    facts = from_plain(EngineFacts, document["engine"], where=f"{path}: engine", defaults=True)
-    record = record_before_generation(archive, step, folder, gates, facts)
-    judged = judge(record, lambda entry: gates.of(entry, where=str(step)), before_generation=True)
-    stored = _as_stored([judged])
-    differences = tuple(_differences([document["judgement"]], stored))
-    return AttemptReplay(folder.name, Judgement.from_json(stored[0]), differences)
 
 
 def replay_ladder(archive: Archive, steps: Sequence[StepReplay], notes: Sequence[str] = ()) -> Replay:
@@ -265,51 +191,3 @@ def replay_ladder(archive: Archive, steps: Sequence[StepReplay], notes: Sequence
     if selected != decision.rung:
         differences.append(f"selection: recorded {selected}, recomputed {decision.rung}")
     return Replay(archive, tuple(steps), decision, tuple(differences), (*notes, *limits))
-
-
-def _as_stored(judgements: Iterable[Judgement]) -> list[JSON]:
-    """Through the same bytes as a record, so that only meaning can differ."""
-    documents = [judgement.to_json() for judgement in judgements]
-    return list(jsonfile.loads(jsonfile.canonical(documents), source="judgements"))
-
-
-def _differences(recorded: list[JSON], recomputed: list[JSON]) -> Iterator[Difference]:
-    at = {judgement["rung"]: judgement for judgement in recorded}
-    if len(at) != len(recorded):
-        raise IntegrityError("two judgements are recorded at one rung")
-    for judgement in recomputed:
-        yield from _judgement_differences(at.pop(judgement["rung"], {"verdicts": []}), judgement)
-    yield from (Difference(rung, None, "a judgement is recorded, but not registered") for rung in at)
-
-
-def _judgement_differences(recorded: JSON, recomputed: JSON) -> Iterator[Difference]:
-    rung = recomputed["rung"]
-    old = {verdict["gate"]: verdict for verdict in recorded["verdicts"]}
-    if len(old) != len(recorded["verdicts"]):
-        yield Difference(rung, None, "two verdicts of one gate are recorded")
-    for verdict in recomputed["verdicts"]:
-        for what in _verdict_differences(old.pop(verdict["gate"], None), verdict):
-            yield Difference(rung, verdict["gate"], what)
-    yield from (Difference(rung, gate, "recorded, but not registered") for gate in old)
-    for field in ("outcome", "sound"):
-        if recorded.get(field) != recomputed[field]:
-            yield Difference(rung, None, f"{field}: recorded {recorded.get(field)}, recomputed {recomputed[field]}")
-
-
-def _verdict_differences(recorded: JSON, recomputed: JSON) -> list[str]:
-    if recorded is None:
-        return ["registered, but not recorded"]
-    if jsonfile.same(recorded, recomputed):
-        return []
-    before, after = Verdict.from_json(recorded), Verdict.from_json(recomputed)
-    old = {check.name: check for check in before.checks}
-    changed = [(old.pop(check.name, None), check) for check in after.checks]
-    differences = [f"recorded {was}, recomputed {check}" for was, check in changed if not _same_check(was, check)]
-    differences += [f"recorded {check}, which the gate no longer makes" for check in old.values()]
-    if (before.version, before.role) != (after.version, after.role):
-        differences.append(f"recorded version {before.version}, role {before.role}")
-    return differences or ["its checks are the same, but their order or an outcome on record does not follow from them"]
-
-
-def _same_check(recorded: Check | None, recomputed: Check) -> bool:
-    return recorded is not None and jsonfile.same(recorded.to_json(), recomputed.to_json())

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from gatepost.ladder import Decision, Judgement, Judgements
+from gatepost.preflight import AttemptReplay
 from gatepost.protocol import Protocol
-from gatepost.replay import AttemptReplay, Replay
+from gatepost.replay import Replay
 from gatepost.verdict import Outcome, Verdict
 
 

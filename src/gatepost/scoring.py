@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gatepost.fingerprint import RowKey
-from gatepost.protocol import Stage
+from gatepost.stages import Stage
 from gatepost.verdict import JSON
 
 Task = Mapping[str, JSON]

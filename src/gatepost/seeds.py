@@ -1,10 +1,12 @@
-"""Child seeds, derived from ids so that reordering the input changes nothing."""
+"""Child seeds, derived from ids so that reordering the input changes nothing, and never shared by two samples."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from gatepost.errors import RegistrationError
+from gatepost.protocol import Protocol
+from gatepost.stages import Stage
 
 SEED_LIMIT = 2**31
 """Seeds lie in [0, 2^31): every engine accepts them, and none of them means "unseeded"."""
@@ -51,3 +53,32 @@ def require_distinct(seeds: Iterable[tuple[str, int]]) -> None:
                 "expected all child seeds distinct; choose another base seed"
             )
         owner[seed] = name
+
+
+def check(protocol: Protocol, task_ids: Mapping[str, Sequence[str]]) -> None:
+    """Raise ``RegistrationError`` for stages with one base seed, and for samples of a stage with one child seed.
+
+    Args:
+        task_ids: split -> its task ids, in order.
+    """
+    owner: dict[int, str] = {}
+    for stage in protocol.stages:
+        if stage.base_seed is None:
+            continue
+        if stage.base_seed in owner:
+            raise RegistrationError(
+                f"stage {stage.name}: base_seed {stage.base_seed} is that of stage {owner[stage.base_seed]}, "
+                "expected disjoint seeds"
+            )
+        owner[stage.base_seed] = stage.name
+        ids = task_ids[stage.splits[0]][: stage.max_tasks]
+        require_distinct(_child_seeds(protocol, stage, stage.base_seed, ids))
+
+
+def _child_seeds(protocol: Protocol, stage: Stage, base_seed: int, ids: Sequence[str]) -> Iterator[tuple[str, int]]:
+    for task_id in ids:
+        for index in sorted(set(map(stage.draw, range(stage.samples_per_task)))):
+            seeds = sample_seeds(protocol.seed_rule, base_seed, task_id, index)
+            yield f"{task_id}/{index}", seeds.first
+            if protocol.thinking == "force_close":
+                yield f"{task_id}/{index}/stage2", seeds.second

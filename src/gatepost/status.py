@@ -4,12 +4,14 @@ from collections.abc import Iterator
 
 from gatepost.approval import recorded, waiting
 from gatepost.archive import Archive
+from gatepost.ed25519 import key_text
 from gatepost.errors import GatepostError
 from gatepost.freeze import FrozenPlan
 from gatepost.gatefiles import Gates
 from gatepost.ladder import Step, audit, steps_of
-from gatepost.protocol import Protocol, Stage, key_text, sample_count
+from gatepost.protocol import Protocol
 from gatepost.reachability import registered_reach
+from gatepost.stages import Stage
 from gatepost.stepfiles import count_ids
 
 
@@ -20,7 +22,9 @@ def plan_text(plan: FrozenPlan, gates: Gates) -> str:
     lines = [f"{protocol.id}: {protocol.document['preregistration']['question']}", f"protocol: {protocol.digest}", ""]
     lines += ["stage            scope     tasks  samples  tokens at most"]
     for stage in protocol.stages:
-        tasks, samples = sample_count(stage, range(sum(sizes[split] for split in stage.splits)))
+        tasks = sum(sizes[split] for split in stage.splits)
+        tasks = min(tasks, stage.max_tasks or tasks)
+        samples = tasks * stage.samples_per_task
         cost = samples * (_cap(protocol, stage) + protocol.max_answer_tokens)
         lines.append(f"{stage.name:<16} {stage.scope:<9} {tasks:>5}  {samples:>7}  {cost if samples else 0:>14}")
     lines += ["", "what it takes to meet each threshold"]

@@ -1,4 +1,4 @@
-"""The evidence files of one step: written by a live run or an import, read back for judging and for replay.
+"""The files of one step, evidence and receipt: written by a live run or an import, read back to judge and to replay.
 
 A live run judges what it reads back from here, never what it has in memory, so that a replay sees the same.
 """
@@ -16,7 +16,7 @@ from gatepost.engine import EngineFacts
 from gatepost.engines.plain import from_plain, to_plain
 from gatepost.errors import IntegrityError
 from gatepost.evidence import Record, Row
-from gatepost.ladder import Step
+from gatepost.ladder import Decision, Judgement, Step
 from gatepost.protocol import Protocol
 from gatepost.verdict import JSON
 
@@ -109,6 +109,37 @@ def write_manifest(folder: Path, protocol: Protocol, step: Step, rows: Sequence[
     }
     schema.validate(document, kind="rows", source=str(folder / "rows.json"))
     return jsonfile.digest(jsonfile.write_canonical(folder / "rows.json", document))
+
+
+def write_receipt(
+    protocol: Protocol,
+    step: Step,
+    number: int,
+    folder: Path,
+    record: Record,
+    judgements: list[Judgement],
+    decision: Decision,
+    *,
+    origin: str,
+    limits: list[str],
+) -> None:
+    """Write a step's manifest, then its receipt, the last file of the folder."""
+    manifest = write_manifest(folder, protocol, step, record.rows)
+    document = {
+        "schema": "gatepost/receipt/1",
+        "protocol": protocol.digest,
+        "step": step.to_json(),
+        "attempt": number,
+        "origin": origin,
+        "manifest": manifest,
+        "judgements": [judgement.to_json() for judgement in judgements],
+        "decision": decision.to_json(),
+        "limits": limits,
+    }
+    path = folder / "receipt.json"
+    data = jsonfile.canonical(document, source=str(path))
+    schema.validate(jsonfile.loads(data, source=str(path)), kind="receipt", source=str(path))
+    jsonfile.write_new(path, data)
 
 
 def verify_manifest(folder: Path, receipt: Mapping[str, JSON], rows: Sequence[Row] | None) -> None:

@@ -10,7 +10,7 @@ from gatepost import jsonfile
 from gatepost.archive import Archive
 from gatepost.engine import Engine, EngineSpec
 from gatepost.ladder import Step
-from gatepost.probe import PreflightRefusedError
+from gatepost.preflight import PreflightRefusedError
 from gatepost.status import status_text
 from tests.archives import Project, create_project, reseal, rewrite
 from tests.faults.conftest import Event, problem, replayed, rewrite_history

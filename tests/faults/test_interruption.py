@@ -14,7 +14,9 @@ from gatepost.engines.child import ChildSession
 from gatepost.engines.scripted import ScriptedEngine
 from gatepost.errors import EngineError, OrderError, UserCodeError
 from gatepost.ladder import Step, audit
-from gatepost.probe import PreflightRefusedError, Probe
+from gatepost.preflight import PreflightRefusedError
+from gatepost.probe import Probe
+from gatepost.recovery import recover
 from gatepost.replay import replay
 from gatepost.status import status_text
 from tests.archives import Project, create_project
@@ -72,7 +74,7 @@ def test_a_run_killed_at_any_change_can_go_on(tmp_path: Path, first: int) -> Non
         integrity.verify(archive)
     assert kills > 3
     with archive.lock():
-        archive.recover()
+        recover(archive)
     if not audit(archive.protocol, archive.judgements()).terminal:
         project.run(archive)
     assert str(audit(archive.protocol, archive.judgements())) == "decision: REPLICATED selected=32"

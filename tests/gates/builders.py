@@ -11,8 +11,9 @@ from gatepost.evidence import Grade, Plan, Record, Row
 from gatepost.fingerprint import RowKey
 from gatepost.gate import Gate
 from gatepost.gatefiles import Gates
-from gatepost.protocol import AdapterPin, ModelPin, Protocol, Rung, Scope, Stage
+from gatepost.protocol import AdapterPin, ModelPin, Protocol
 from gatepost.seeds import child_seed
+from gatepost.stages import Rung, Scope, Stage
 from gatepost.verdict import Check, Verdict
 
 OPEN, CLOSE, STOP = 7, 8, 2

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from gatepost.evidence import Plan, Record, Score, Task, Tasks
-from gatepost.protocol import Scope
+from gatepost.stages import Scope
 
 from .builders import plan
 

@@ -3,7 +3,8 @@ from dataclasses import replace
 import pytest
 
 from gatepost.evidence import Approval, Plan, Record
-from gatepost.protocol import Approvals, Rung, Scope
+from gatepost.protocol import Approvals
+from gatepost.stages import Rung, Scope
 
 from .builders import DIGEST, checks, judge, plan
 

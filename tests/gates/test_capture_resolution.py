@@ -8,8 +8,9 @@ from gatepost import registration
 from gatepost.errors import RegistrationError
 from gatepost.evidence import Record
 from gatepost.gate import Gate
-from gatepost.protocol import GateEntry, Protocol, Scope
+from gatepost.protocol import Protocol
 from gatepost.registration import invalid_capture_sizes
+from gatepost.stages import GateEntry, Scope
 from gatepost.verdict import Verdict
 from tests import protocols
 

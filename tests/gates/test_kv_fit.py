@@ -6,7 +6,7 @@ import pytest
 
 from gatepost.engine import Prompt
 from gatepost.evidence import Record
-from gatepost.protocol import Scope
+from gatepost.stages import Scope
 
 from .builders import checks, facts, judge, outcomes, plan
 

@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from gatepost.evidence import Record
-from gatepost.protocol import Scope
 from gatepost.reach import SampleSize
+from gatepost.stages import Scope
 from gatepost.verdict import Check
 
 from .builders import checks, gate, judge, plan, row, rows_of

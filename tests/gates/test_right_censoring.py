@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from gatepost.evidence import Record
-from gatepost.protocol import Scope
+from gatepost.stages import Scope
 
 from .builders import checks, closed, failed, forced, judge, outcomes, plan, row, rows_of
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gatepost.evidence import Record, Row
-from gatepost.protocol import Scope
 from gatepost.reach import Reach, SampleSize
+from gatepost.stages import Scope
 from gatepost.verdict import Check
 
 from .builders import CLOSE, OPEN, STOP, checks, closed, failed, forced, gate, judge, outcomes, plan, row

@@ -11,7 +11,7 @@ from conformance.verified_macro import by_claims, judged, selection_of, values_o
 from gatepost.absence import AbsentRows
 from gatepost.archive import Archive
 from gatepost.audit.verified_macro import import_run, read_run, termination_by_claims
-from gatepost.record import Plan
+from gatepost.plan import Plan
 from gatepost.records import plan_of
 from tests.published_macro import PROBES, Published, documents, write
 

@@ -12,7 +12,7 @@ from gatepost.archive import Archive
 from gatepost.audit.verified_macro import import_run
 from gatepost.errors import DataError
 from gatepost.gatefiles import Gates
-from gatepost.record import Plan
+from gatepost.plan import Plan
 from gatepost.records import plan_of
 from gatepost.replay import replay
 from gatepost.report import replay_text

@@ -9,10 +9,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "gatepost"
 
-TYPES = {"errors", "verdict", "engine", "reach", "protocol"}
+TYPES = {"ed25519", "engine", "errors", "protocol", "reach", "stages", "verdict"}
 PURE = {
-    "absence", "adapters", "counts", "ed25519", "evidence", "fingerprint", "gate", "judge", "ladder", "periodicity",
-    "prompts", "reachability", "record", "registration", "repeats", "scoring", "seeds", "stats", "thinking", "usercode",
+    "absence", "adapters", "counts", "evidence", "fingerprint", "gate", "judge", "ladder", "periodicity", "plan",
+    "prompts", "reachability", "record", "registration", "repeats", "scoring", "seeds", "selection", "stats",
+    "thinking", "usercode",
 }  # fmt: skip
 SHELLS = {"__main__", "plugin", "report", "status", "testing"}
 LAYERS = ("types", "pure", "effects", "shells")
@@ -112,17 +113,14 @@ def test_only_the_plugin_imports_pytest() -> None:
     assert {name.split(".")[1] for name in importers} == {"plugin"}
 
 
-SOURCES = [
-    path
-    for folder in ("src", "gates", "studies", "conformance", "tests", "models")
-    for path in sorted((ROOT / folder).rglob("*.py"))
-]
+MAX_LINES = {"src": 300, "gates": 300, "studies": 320, "conformance": 320, "tests": 320, "models": 320}
+SOURCES = [path for folder in MAX_LINES for path in sorted((ROOT / folder).rglob("*.py"))]
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_files_and_functions_stay_small(path: Path) -> None:
     source = path.read_text()
-    assert len(source.splitlines()) <= 320, "two ideas in one file"
+    assert len(source.splitlines()) <= MAX_LINES[path.relative_to(ROOT).parts[0]], "two ideas in one file"
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef):
             length = (node.end_lineno or 0) - node.lineno + 1

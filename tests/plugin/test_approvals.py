@@ -6,7 +6,7 @@ import pytest
 
 from gatepost.__main__ import main
 from gatepost.dsse import load_key
-from gatepost.protocol import key_text
+from gatepost.ed25519 import key_text
 from tests.approvals import NAMES, asks
 from tests.archives import Project
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gatepost.archive import Archive
-from gatepost.probe import PreflightRefusedError
+from gatepost.preflight import PreflightRefusedError
 from gatepost.status import status_text
 from tests.archives import Project, rewrite
 from tests.plugin.conftest import Run, lines_with

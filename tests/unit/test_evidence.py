@@ -6,7 +6,7 @@ import pytest
 from gatepost.engine import EngineFacts, Prompt
 from gatepost.evidence import AFTER_GENERATION, CONTENT_CHANNELS, Evidence, Record, Tasks, UndeclaredChannelError
 from gatepost.fingerprint import RowKey
-from gatepost.protocol import Scope
+from gatepost.stages import Scope
 from tests.gates.builders import closed, plan, row, rows_of
 
 FULL = Record(

@@ -9,7 +9,7 @@ import pytest
 from gatepost import jsonfile
 from gatepost.engines.child import ChildSession
 from gatepost.errors import GatepostError
-from gatepost.probe import PreflightRefusedError
+from gatepost.preflight import PreflightRefusedError
 from gatepost.replay import replay
 from tests.archives import Project, create_project
 

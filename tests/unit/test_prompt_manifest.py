@@ -14,7 +14,8 @@ from gatepost.engine import Engine, EngineSpec, Prompt
 from gatepost.engines.scripted import ScriptedEngine
 from gatepost.errors import DataError, GatepostError, IntegrityError, RegistrationError
 from gatepost.freeze import FrozenPlan, plan
-from gatepost.probe import PreflightRefusedError, Probe
+from gatepost.preflight import PreflightRefusedError
+from gatepost.probe import Probe
 from gatepost.promptfile import manifest_line, read_manifest
 from gatepost.prompts import PromptIdentity
 from gatepost.protocol import Protocol

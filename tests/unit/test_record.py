@@ -4,8 +4,8 @@ import pytest
 
 from gatepost.counts import count_of, counts_of
 from gatepost.engine import Prompt
-from gatepost.protocol import Scope
 from gatepost.record import Record, Sample
+from gatepost.stages import Scope
 from tests.gates.builders import CLOSE, OPEN, STOP, closed, forced, plan, row
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from gatepost.freeze import plan
 from gatepost.ladder import Step
-from gatepost.probe import PreflightRefusedError
+from gatepost.preflight import PreflightRefusedError
 from gatepost.status import live_command, plan_text, status_text
 from tests.archives import create_project
 

@@ -1,7 +1,9 @@
 """What every import does: freeze a transcribed plan beside the published evidence, and judge the evidence under it."""
 
+import gzip
 import shutil
 import tempfile
+import zlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -14,8 +16,8 @@ from gatepost.gatefiles import Gates
 from gatepost.journal import Clock
 from gatepost.judge import judge
 from gatepost.ladder import Judgement, Step, audit
-from gatepost.probe import write_receipt
 from gatepost.records import records_of
+from gatepost.stepfiles import write_receipt
 
 TRANSCRIBED = (
     "the plan was transcribed after the results were public: this replays a record, it does not preregister one"
@@ -23,6 +25,17 @@ TRANSCRIBED = (
 """The first limit of every import."""
 
 Fill = Callable[[Archive, Gates], None]
+
+
+def published_bytes(path: Path) -> bytes:
+    """The bytes of a published file, unpacked where it is named ``.gz``. Raises ``DataError`` for one that is none."""
+    data = jsonfile.read_bytes(path)
+    if path.suffix != ".gz":
+        return data
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path}: not a readable gzip file: {error}") from None
 
 
 def import_into(into: Path, draft: Path, files: Iterable[tuple[str, bytes]], fill: Fill, *, clock: Clock) -> Archive:
@@ -60,7 +73,7 @@ def commit_step(
     judgements = [judge(record, lambda entry: gates.of(entry, where=protocol.id)) for record in records]
     decision = audit(protocol, {**archive.judgements(), step: judgements})
     write_receipt(
-        archive, step, number, folder, records[0], judgements, decision, origin="imported", limits=list(limits)
+        protocol, step, number, folder, records[0], judgements, decision, origin="imported", limits=list(limits)
     )
     archive.commit(step, number, folder)
     return judgements

@@ -5,10 +5,8 @@ with token ids and text in two compressed files. The plan comes from ``studies/n
 keep what their authors stored about them as *claims*, which gates compare with the ids and never take for evidence.
 """
 
-import gzip
 import hashlib
 import json
-import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +15,7 @@ from pathlib import Path
 from gatepost import bundled, jsonfile
 from gatepost.archive import Archive
 from gatepost.audit import rows as tables
-from gatepost.audit.imports import TRANSCRIBED, commit_step, import_into
+from gatepost.audit.imports import TRANSCRIBED, commit_step, import_into, published_bytes
 from gatepost.errors import DataError
 from gatepost.evidence import Row
 from gatepost.fingerprint import RowKey
@@ -173,14 +171,8 @@ def _joined(tokens: Path, decoded: Path) -> Iterator[Mapping[str, JSON]]:
 
 def _lines(path: Path, fields: Iterable[str]) -> Iterator[Mapping[str, JSON]]:
     """The rows of a file, each once and each with these fields, of the types that were published."""
-    data = jsonfile.read_bytes(path)
-    if path.suffix == ".gz":
-        try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise DataError(f"{path}: not a readable gzip file: {error}") from None
     seen: dict[RowKey, int] = {}
-    for number, line in enumerate(data.splitlines(), start=1):
+    for number, line in enumerate(published_bytes(path).splitlines(), start=1):
         row = jsonfile.loads(line, source=f"{path}:{number}")
         if not isinstance(row, dict):
             raise DataError(f"{path}:{number}: is a {type(row).__name__}, expected an object")

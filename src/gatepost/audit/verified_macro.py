@@ -7,9 +7,7 @@ inconclusive. Whoever holds the rows can give them, as JSON lines; then they are
 counts. The import follows the ladder, so that a step is imported only if those before it opened it.
 """
 
-import gzip
 import json
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +18,7 @@ from gatepost.archive import Archive
 from gatepost.audit import rows as tables
 from gatepost.audit.absent import write_absent_rows, write_prompt_digests
 from gatepost.audit.foreign import Foreign
-from gatepost.audit.imports import TRANSCRIBED, commit_step, import_into
+from gatepost.audit.imports import TRANSCRIBED, commit_step, import_into, published_bytes
 from gatepost.audit.jsonl import read_rows
 from gatepost.engine import EngineFacts
 from gatepost.errors import DataError
@@ -28,7 +26,7 @@ from gatepost.evidence import Plan, Record, Row
 from gatepost.gatefiles import Gates
 from gatepost.journal import Clock, utc_now
 from gatepost.ladder import Judgement, Step, audit
-from gatepost.protocol import GateEntry
+from gatepost.stages import GateEntry
 from gatepost.stepfiles import write_session
 from gatepost.verdict import JSON, Check, Verdict, share
 
@@ -281,10 +279,4 @@ def _tasks(document: Foreign, libraries: Foreign) -> Iterator[Mapping[str, JSON]
 
 
 def _read(path: Path) -> Foreign:
-    data = jsonfile.read_bytes(path)
-    if path.suffix == ".gz":
-        try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise DataError(f"{path}: not a readable gzip file: {error}") from None
-    return Foreign(str(path), jsonfile.loads(data, source=str(path)))
+    return Foreign(str(path), jsonfile.loads(published_bytes(path), source=str(path)))

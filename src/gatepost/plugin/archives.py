@@ -15,21 +15,15 @@ import pytest
 
 from gatepost import integrity
 from gatepost.archive import Archive
+from gatepost.differences import Difference
 from gatepost.errors import GatepostError, OrderError
 from gatepost.ladder import Decision, Step, audit, judged_rungs
 from gatepost.plugin.live import live_requested
 from gatepost.plugin.options import Workspace, workspace
 from gatepost.plugin.terminal import ArchiveSummary, ProgressLine
+from gatepost.preflight import AttemptReplay, preflights, replay_preflight
 from gatepost.probe import Probe
-from gatepost.replay import (
-    AttemptReplay,
-    Difference,
-    StepReplay,
-    preflights,
-    replay_ladder,
-    replay_preflight,
-    replay_step,
-)
+from gatepost.replay import StepReplay, replay_ladder, replay_step
 from gatepost.report import replay_text, summary
 from gatepost.status import how_to_go_on
 
