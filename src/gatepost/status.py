@@ -36,10 +36,16 @@ def _cap(protocol: Protocol, stage: Stage) -> int:
     return stage.max_think_tokens or protocol.rungs[-1].max_think_tokens
 
 
+def needs_accelerator(protocol: Protocol, step: Step) -> bool:
+    """Whether a step starts an engine on an accelerator, as the protocol registers it; a rung may say otherwise."""
+    rung = protocol.rungs[-1] if step.rung is None else protocol.rung(step.rung)
+    device = {**protocol.engine["options"], **rung.engine}.get("device")
+    return protocol.stage(step.stage).samples and str(device).startswith("cuda")
+
+
 def live_command(archive: Archive, step: Step) -> str:
     """What runs a step: ``-m gpu`` where it starts an engine on an accelerator."""
-    accelerated = str(archive.protocol.engine["options"].get("device", "")).startswith("cuda")
-    if accelerated and archive.protocol.stage(step.stage).samples:
+    if needs_accelerator(archive.protocol, step):
         return f"pytest -m gpu {archive.root}"
     return f"pytest -m cpu {archive.root} --gatepost-live"
 

@@ -25,6 +25,24 @@ def test_the_command_of_a_step(tmp_path: Path, device: str | None, step: str, co
     assert live_command(archive, Step(step)) == command.format(root=archive.root)
 
 
+@pytest.mark.parametrize(
+    ("step", "command"),
+    [
+        (Step("selection"), "pytest -m gpu {root}"),  # sampled once, by the engine of the top rung
+        (Step("confirmation", "8"), "pytest -m cpu {root} --gatepost-live"),
+        (Step("confirmation", "64"), "pytest -m gpu {root}"),
+    ],
+)
+def test_a_rung_may_move_its_engine_to_an_accelerator(tmp_path: Path, step: Step, command: str) -> None:
+    top = "[[rungs]]\nmax_think_tokens = 64\n"
+    archive = create_project(tmp_path).freeze(
+        kind="vllm_like:Engine",
+        device="cpu",
+        edit=lambda text: text.replace(top, f'{top}engine = {{ device = "cuda" }}\n'),
+    )
+    assert live_command(archive, step) == command.format(root=archive.root)
+
+
 def test_the_status_of_an_open_ladder_says_how_to_go_on(tmp_path: Path) -> None:
     project = create_project(tmp_path)
     archive = project.freeze(engine_model_len=8192)

@@ -25,7 +25,7 @@ from gatepost.preflight import AttemptReplay, preflights, replay_preflight
 from gatepost.probe import Probe
 from gatepost.replay import StepReplay, replay_ladder, replay_step
 from gatepost.report import replay_text, summary
-from gatepost.status import how_to_go_on
+from gatepost.status import how_to_go_on, needs_accelerator
 
 T = TypeVar("T")
 
@@ -59,10 +59,7 @@ class ArchiveReplay:
 
     def needs_accelerator(self, step: Step) -> bool:
         """Whether a step starts an engine on an accelerator, as the protocol registers it."""
-        protocol = self.archive.protocol
-        rung = protocol.rungs[-1] if step.rung is None else protocol.rung(step.rung)
-        device = {**protocol.engine["options"], **rung.engine}.get("device")
-        return protocol.stage(step.stage).samples and str(device).startswith("cuda")
+        return needs_accelerator(self.archive.protocol, step)
 
     def verdicts(self, step: Step) -> list[tuple[str | None, str]]:
         """(rung, gate) of every verdict that the protocol registers for a step."""
