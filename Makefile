@@ -11,7 +11,7 @@ LADDER := build/ladder
 STUDY ?= protocol
 ID = $(shell sed -n 's/^id = "\(.*\)"/\1/p' studies/native_seam/$(STUDY).toml)
 
-.PHONY: setup probe test test-vllm test-gpu speed ladder lint types bench replay core-replay conformance train format clean
+.PHONY: setup probe test faults test-vllm test-gpu speed ladder lint types bench replay core-replay conformance train format clean
 
 setup: $(VENV)/.installed
 
@@ -33,6 +33,10 @@ probe: setup
 
 test: setup lint types core-replay
 	$(BIN)/pytest -q -n 2 -m "not gpu" tests
+
+# A fault at every system call that writes, and the power lost at each: minutes. `make test` tries a few of them.
+faults: setup
+	GATEPOST_FAULTS=all $(BIN)/pytest -q -n 2 tests/faults
 
 # The vLLM engine, for real, on the CPU: minutes, and an environment of gigabytes.
 test-vllm: $(VLLM)/.installed

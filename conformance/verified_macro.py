@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from conformance import verified_macro_tasks
 from conformance.table import Fact, Recomputed
 from gatepost.archive import Archive
+from gatepost.audit.claims import termination_by_claims, termination_entry
 from gatepost.audit.foreign import Foreign
 from gatepost.audit.verified_macro import (
     EXPERIMENT,
@@ -23,8 +24,6 @@ from gatepost.audit.verified_macro import (
     import_run,
     read_run,
     record_of,
-    termination_by_claims,
-    termination_entry,
 )
 from gatepost.evidence import Plan
 from gatepost.gatefiles import Gates

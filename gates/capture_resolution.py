@@ -12,7 +12,8 @@ def capture_resolution(evidence: Evidence) -> Checks:
 
     Study A's rule. A maximum alone resolves to the engine's own list, which can end below it without a word (19 asked,
     16 resolved), and a batched-token limit cuts an explicit one (vllm-project/vllm#37865). With data parallelism a step
-    takes the lowest mode of any rank (vllm-project/vllm#34102); without that mode on record nothing is certified.
+    takes the lowest mode of any rank (vllm-project/vllm#34102); without that mode on record, or with a number of ranks
+    that is none, nothing is certified.
     """
     plan, facts = evidence.plan, evidence.engine or UNKNOWN_FACTS
     options, graphs, scheduler = plan.engine_options, facts.cuda_graphs or {}, facts.scheduler
@@ -24,15 +25,18 @@ def capture_resolution(evidence: Evidence) -> Checks:
     yield Check("graph_mode", graphs.get("mode"), "in", FULL_MODES)
     yield Check("decode_mode", graphs.get("decode_mode"), "==", "FULL")
     uncovered = None
-    if resolved is not None and widths is not None:
-        # Where the engine says which widths lack a graph, that counts too: a list is a setting, a graph its effect.
-        told = counts_of(graphs, "uncovered_decode_widths") or []
+    # Where the engine says which widths lack a graph, that counts too: a list is a setting, a graph its effect.
+    told = [] if graphs.get("uncovered_decode_widths") is None else counts_of(graphs, "uncovered_decode_widths")
+    if resolved is not None and widths is not None and told is not None:
         uncovered = [width for width in widths if width > max(resolved, default=0) or width in told]
     yield Check("uncovered_decode_widths", uncovered, "==", [], note="in tokens a step")
     if options.get("enable_lora"):
         yield _adapters(graphs, resolved or [], count_of(options, "max_loras"))
-    ranks = max(count_of(scheduler, "data_parallel_size") or 1, count_of(options, "data_parallel_size") or 1)
-    if ranks > 1:
+    live, asked_for = (scheduler or {}).get("data_parallel_size", 1), options.get("data_parallel_size")
+    sides = [live, 1 if asked_for is None else asked_for]  # a registered null is not passed on
+    if not all(type(side) is int and side >= 1 for side in sides):
+        yield Check("data_parallel_size", None, ">=", 1, note=f"resolved {live!r}, registered {asked_for!r}")
+    elif (ranks := max(sides)) > 1:
         yield Check("synchronised_step_mode", graphs.get("synchronised_step_mode"), "==", "FULL", note=f"{ranks} ranks")
 
 

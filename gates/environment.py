@@ -1,6 +1,7 @@
 """Is this the registered environment?"""
 
 from gatepost.gate import (
+    JSON,
     UNKNOWN_FACTS,
     Check,
     Checks,
@@ -21,6 +22,8 @@ def environment(evidence: Evidence) -> Checks:
     builds of one release apart, which a study may or may not care for. Under a lock, packages that are installed
     beside it are counted and named but are no fault: gatepost is one itself. Of the machine, what was registered is
     compared as text: the device's name, the version of its driver, and that of Python as far as it was registered.
+    A package that was another version when the receipt was written is a fault, registered or not: what is installed
+    then is not the code that ran.
     """
     protocol, facts = evidence.plan.protocol, evidence.engine
     registered = protocol.engine["packages"]
@@ -41,6 +44,16 @@ def environment(evidence: Evidence) -> Checks:
         note = f"{len(beside)} installed beside them: {', '.join(beside) or 'none'}"
         yield share("registered_packages", held, len(checks), "==", 1.0, note=note)
     yield from _machine(evidence)
+    yield from _unchanged((facts or UNKNOWN_FACTS).environment.get("versions_changed", {}))
+
+
+def _unchanged(changed: JSON) -> Checks:
+    """Package -> versions before and after; a check only where there are any, or where that is not on record."""
+    if not isinstance(changed, dict):
+        yield Check("versions_changed", None, "==", [], note=f"found {changed!r}, expected packages")
+    elif changed:
+        note = "version when listed, and now: " + ", ".join(f"{name} {changed[name]}" for name in sorted(changed))
+        yield Check("versions_changed", sorted(changed), "==", [], note=note)
 
 
 def _machine(evidence: Evidence) -> Checks:

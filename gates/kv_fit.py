@@ -5,6 +5,17 @@ from gatepost.gate import JSON, UNKNOWN_FACTS, Check, Checks, Evidence, count_of
 GROWING = ("full_attention", "mla_attention", "sink_full_attention")
 """Kinds of cache groups in which a request holds a block for each ``block_size`` of its tokens."""
 
+BOUNDED = (
+    "mamba",
+    "sliding_window",
+    "sliding_window_mla",
+    "chunked_local_attention",
+    "cross_attention",
+    "encoder_only_attention",
+)
+"""Kinds in which it never holds more than ``blocks_per_request``. Kinds are those of vLLM 0.24 and 0.32, without that
+which vLLM itself calls unknown."""
+
 
 @gate(version=1, reads=["engine", "prompts"], role="validity")
 def kv_fit(evidence: Evidence) -> Checks:
@@ -47,8 +58,8 @@ def _block_ledger(cache: JSON, active: int | None, tokens: int | None, batched: 
 
 
 def _held(group: JSON, tokens: int | None, batched: int | None) -> int | None:
-    """The most blocks of one cache group that one request holds at once."""
-    if not isinstance(group, dict) or "kind" not in group:
+    """The most blocks of one cache group that one request holds at once; of a kind not listed here nothing is known."""
+    if not isinstance(group, dict) or group.get("kind") not in (*GROWING, *BOUNDED):
         return None
     size, bound = count_of(group, "block_size", at_least=1), count_of(group, "blocks_per_request", at_least=1)
     grown = None if size is None or tokens is None else _blocks(tokens, size)

@@ -26,7 +26,17 @@ gates.adapter_applied = { version = 1, min_changed_task_share = 0.5, max_repeat_
 """
 
 
-def write_adapter(folder: Path, weights: bytes = b"weights") -> Path:
+def weights_of(data: bytes) -> bytes:
+    """A safetensors file of one tensor with these bytes."""
+    tensor = {"dtype": "U8", "shape": [len(data)], "data_offsets": [0, len(data)]}
+    header = json.dumps({"__metadata__": {"format": "pt"}, "lora_A.weight": tensor}).encode()
+    return len(header).to_bytes(8, "little") + header + data
+
+
+WEIGHTS = weights_of(b"weights")
+
+
+def write_adapter(folder: Path, weights: bytes = WEIGHTS) -> Path:
     """A folder with the two files of an adapter; the scripted engine reads nothing of them but their digests."""
     folder.mkdir(parents=True)
     (folder / "adapter_config.json").write_text(json.dumps(CONFIG))

@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 
 from gatepost.errors import GatepostError
@@ -27,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="gatepost", description="Preregistered gates on LLM inference experiments.")
+    parser.add_argument("--version", action="version", version=f"gatepost {version('gatepost')}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     freeze = _add(commands, "freeze", _freeze, "freeze a draft (TOML) into a new archive")
@@ -35,6 +37,8 @@ def _parser() -> argparse.ArgumentParser:
 
     plan = _add(commands, "plan", _plan, "check a draft and show what it would take, without freezing it")
     plan.add_argument("draft", type=Path)
+
+    _add(commands, "gates", _list_gates, "list the installed gates: what each asks, reads and takes")
 
     status = _add(commands, "status", _status, "show where the ladder stands and the one next step")
     status.add_argument("archive", type=Path)
@@ -77,12 +81,19 @@ def _add(
 ) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
     parser.set_defaults(command=command)
-    if name in ("freeze", "plan", "replay", "status"):
-        parser.add_argument("--gates", type=_folder, action="append", default=[], help="folder with gates of your own")
-        parser.add_argument(
-            "--studies", type=_folder, action="append", default=[], help="folder with your task domains"
-        )
+    if name in ("freeze", "gates", "plan", "replay", "status"):
+        for own, what in (("gates", "gates of your own"), ("studies", "your task domains")):
+            text = f"folder with {what}, repeatable (default: ./{own})"
+            parser.add_argument(f"--{own}", type=_folder, action="append", default=[], metavar="DIR", help=text)
     return parser
+
+
+def _list_gates(options: argparse.Namespace) -> int:
+    from gatepost.gatefiles import Gates
+    from gatepost.status import gates_text
+
+    print(gates_text(Gates(_gates(options))))
+    return 0
 
 
 def _folder(text: str) -> Path:
@@ -100,12 +111,13 @@ def _root(text: str) -> str:
 
 
 def _freeze(options: argparse.Namespace) -> int:
+    from gatepost import jsonfile
     from gatepost.archive import Archive
     from gatepost.freeze import plan
     from gatepost.gatefiles import Gates
 
     frozen = plan(options.draft, gates=Gates(_gates(options)), studies=_studies(options))
-    options.into.mkdir(parents=True, exist_ok=True)
+    jsonfile.make_folder(options.into)
     archive = Archive.create(options.into, frozen)
     print(f"frozen: {archive.root}\nprotocol: {archive.protocol.digest}")
     return 0
@@ -179,14 +191,13 @@ def _approve(options: argparse.Namespace) -> int:
 
 def _verify(options: argparse.Namespace) -> int:
     from gatepost import integrity
-    from gatepost.approval import unchecked
+    from gatepost.approval import require_checked
     from gatepost.archive import Archive
     from gatepost.status import approvals_text
 
     archive = Archive(options.archive)
     notes = integrity.verify(archive)
-    if (problem := unchecked(archive)) is not None:
-        raise GatepostError(f"{archive.root}: {problem}")
+    require_checked(archive)
     print("\n".join([approvals_text(archive), *(f"  note: {note}" for note in notes)]))
     return 0
 

@@ -2,15 +2,30 @@
 
 1. There is one prompt for each registered task, whole or as a digest, and every row was fed as many tokens as it has.
 2. Every row has a grade, and every row that was completed has a text; nothing else has either.
+3. An engine is after generation what it was before it, but for its scheduler's ``COUNTERS``, ``HOST_FACTS`` and what is
+   unknown on one side: of a scheduler before, all of it or sampling after, once a request came with other values.
+4. It counted at least the ids that the rows hold (it may have sampled some past a limit), in no fewer steps than the
+   longest row takes, and as many went through its graphs.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeGuard
 
 from gatepost.absence import prompt_lengths
+from gatepost.engine import EngineFacts
+from gatepost.engines.plain import to_plain
 from gatepost.errors import IntegrityError
-from gatepost.evidence import Record
+from gatepost.evidence import Record, Row
 from gatepost.fingerprint import RowKey
+from gatepost.jsonfile import same
+from gatepost.verdict import JSON
+
+COUNTERS = ("preemptions", "steps", "sampled_tokens", "dispatch")
+"""Of a scheduler: counted while it samples."""
+
+HOST_FACTS = ("versions_changed", "search_path_added_folders")
+"""Of an environment: what changed around the engine since it started, looked up each time."""
 
 
 def require_agreement(folder: Path, record: Record) -> None:
@@ -26,6 +41,67 @@ def require_agreement(folder: Path, record: Record) -> None:
         _require_keys(folder / "text.parquet", record.text, at_least=completed, at_most=keys)
     if record.grades is not None:
         _require_keys(folder / "grades.parquet", record.grades, at_least=keys, at_most=keys)
+    require_counts(folder / "session.json", record.scheduler, rows)
+
+
+def require_same_engine(path: Path, before: EngineFacts, after: EngineFacts) -> None:
+    """Raise ``IntegrityError`` for the first fact of a running engine that is another one after generation.
+
+    Args:
+        path: of the file that holds the facts after generation.
+    """
+    old, new = to_plain(before), to_plain(after)
+    known = {name for name, value in (old["scheduler"] or {}).items() if value is not None} - set(COUNTERS)
+    for facts in (old, new):
+        facts["environment"] = {name: facts["environment"][name] for name in facts["environment"].keys() - HOST_FACTS}
+        if facts["scheduler"] is not None:
+            facts["scheduler"] = {name: facts["scheduler"][name] for name in facts["scheduler"].keys() & known}
+    old["scheduler"] = old["scheduler"] or {}
+    for field in old:
+        lost = field in ("sampling", "scheduler") and new[field] is None
+        if not lost and not same(old[field], new[field]):
+            found, expected = _unlike(new[field], old[field]), _unlike(old[field], new[field])
+            raise IntegrityError(f"{path}: field engine.{field} is {found}, before generation it was {expected}")
+
+
+def _unlike(one: JSON, other: JSON) -> JSON:
+    """What of one fact the other has not got, where they are many facts."""
+    if not (isinstance(one, dict) and isinstance(other, dict)):
+        return one
+    return {name: one[name] for name in sorted(one) if name not in other or not same(one[name], other[name])}
+
+
+def require_counts(path: Path, counted: Mapping[str, JSON] | None, rows: Sequence[Row]) -> None:
+    """Raise ``IntegrityError`` if an engine counted less than its rows take. A count that it has not got is unknown.
+
+    Args:
+        path: of the file that holds the counts.
+        counted: what the scheduler says of itself after generation.
+    """
+    counted = counted or {}
+    sampled, longest = sum(row.sampled_tokens for row in rows), max((row.sampled_tokens for row in rows), default=0)
+    speculative = counted.get("speculative_tokens")
+    least_steps = -(-longest // (1 + speculative)) if _is_count(speculative) else 0
+    least = {"sampled_tokens": sampled, "steps": least_steps}
+    found = {name: counted.get(name) for name in least}
+    if isinstance(dispatch := counted.get("dispatch"), list) and all(map(_is_entry, dispatch)):
+        found["dispatch.steps"] = sum(entry["steps"] for entry in dispatch)
+        found["dispatch.tokens"] = sum(entry["steps"] * entry["tokens"] for entry in dispatch)
+        least |= {"dispatch.steps": least_steps, "dispatch.tokens": sampled}
+    for name, count in found.items():
+        if _is_count(count) and count < least[name]:
+            raise IntegrityError(
+                f"{path}: field engine.scheduler.{name} is {count}, rows.parquet takes at least {least[name]}: "
+                f"{sampled} sampled ids, {longest} in its longest row"
+            )
+
+
+def _is_count(value: JSON) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_entry(entry: JSON) -> bool:
+    return isinstance(entry, dict) and all(_is_count(entry.get(name)) for name in ("steps", "tokens"))
 
 
 def _require_prompts(folder: Path, name: str, lengths: Sequence[tuple[str, int]], record: Record) -> None:

@@ -130,7 +130,8 @@ def require_approved(archive: Archive, step: Step) -> None:
             raise ApprovalError(f"protocol {archive.protocol.id}: nothing starts: {problem}")
 
 
-def unchecked(archive: Archive) -> str | None:
-    """What a replay without a crypto library has to say of the approvals; ``None`` where it can check them all."""
+def require_checked(archive: Archive) -> None:
+    """Raise ``ApprovalError`` where there are approvals and no crypto library: what rests on them is not judged."""
     given = recorded(archive, archive.journal.read())
-    return f"approvals: {UNCHECKED}" if any(one.approval.holds is None for one in given) else None
+    if any(one.approval.holds is None for one in given):
+        raise ApprovalError(f"{archive.root}: approvals: {UNCHECKED}")

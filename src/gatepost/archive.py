@@ -16,6 +16,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
@@ -59,17 +60,22 @@ class Archive:
             raise IntegrityError(f"{root}: exists already; a frozen protocol is never overwritten, choose another id")
         building = parent / f"{jsonfile.TEMPORARY_PREFIX}{plan.protocol.id}"
         try:
-            for folder in FOLDERS:
-                (building / folder).mkdir(parents=True)
+            building.mkdir()
         except FileExistsError:
             raise IntegrityError(f"{building}: left by an interrupted freeze; remove it and freeze again") from None
-        for name, data in plan.bound.items():
-            jsonfile.write_new(building / "bound" / name, data)
-        jsonfile.write_new(building / "protocol.json", plan.data)
-        archive = cls(building, clock=clock)
-        archive.journal.append(event, at=clock(), detail=plan.protocol.digest)
-        archive.write_catalog()
-        building.rename(root)
+        try:
+            for folder in FOLDERS:
+                (building / folder).mkdir()
+            for name, data in plan.bound.items():
+                jsonfile.write_new(building / "bound" / name, data)
+            jsonfile.write_new(building / "protocol.json", plan.data)
+            archive = cls(building, clock=clock)
+            archive.journal.append(event, at=clock(), detail=plan.protocol.digest)
+            archive.write_catalog()
+            building.rename(root)
+        except BaseException:
+            shutil.rmtree(building, ignore_errors=True)
+            raise
         jsonfile.sync_folder(parent)
         return cls(root, clock=clock)
 
@@ -103,11 +109,8 @@ class Archive:
         data = jsonfile.read_bytes(path)
         found = hashlib.sha256(data).hexdigest()
         if found != entry.sha256:
-            as_lf = hashlib.sha256(data.replace(b"\r\n", b"\n")).hexdigest()
-            hint = "; only line endings differ: mark frozen files as -text in .gitattributes and check out again"
-            raise IntegrityError(
-                f"{path}: SHA-256 is {found}, the protocol bound {entry.sha256}{hint * (as_lf == entry.sha256)}"
-            )
+            cause = of_line_endings(data, entry.sha256)
+            raise IntegrityError(f"{path}: SHA-256 is {found}, the protocol bound {entry.sha256}{cause}")
 
     def step_folder(self, step: Step) -> Path:
         """Where a finished step lies."""
@@ -163,8 +166,7 @@ class Archive:
     def approve(self, step: Step, envelope: bytes, reviewer: str) -> None:
         """Record a signed GO: first the envelope, then the event that makes it count. The lock has to be held."""
         number = len(self.journal.read()) + 1
-        (self.root / "approvals").mkdir(exist_ok=True)
-        jsonfile.sync_folder(self.root)
+        jsonfile.make_folder(self.root / "approvals")
         jsonfile.write_new(self.root / "approvals" / f"{number:04}-{step}.json", envelope)
         detail = f"{reviewer} {jsonfile.digest(envelope)}"
         self.journal.append("approved", at=self.clock(), step=str(step), detail=detail)
@@ -175,7 +177,7 @@ class Archive:
         number = 1 + sum(event.event == "started" for event in self.journal.read())
         event = self.journal.append("started", at=self.clock(), step=str(step), attempt=number)
         folder = self.root / str(event.attempt_folder)
-        folder.mkdir(parents=True)
+        jsonfile.make_folder(folder)
         self.write_catalog()
         return number, folder
 
@@ -186,7 +188,7 @@ class Archive:
 
     def commit(self, step: Step, number: int, folder: Path) -> None:
         """Turn a complete attempt, its receipt written, into the finished step."""
-        self.step_folder(step).parent.mkdir(exist_ok=True)
+        jsonfile.make_folder(self.root / "steps")
         folder.rename(self.step_folder(step))
         for parent in ("attempts", "steps"):
             jsonfile.sync_folder(self.root / parent)
@@ -207,7 +209,7 @@ class Archive:
         if not (self.root / "selection.json").exists():
             jsonfile.write_canonical(self.root / "selection.json", selection)
         if not any(event.event == "selected" for event in self.journal.read()):
-            self.journal.append("selected", at=self.clock(), detail=f"{selection['label']} {selection['selected']}")
+            self.journal.append("selected", at=self.clock(), detail=selection_detail(selection))
 
     def expected_selection(self) -> dict[str, JSON] | None:
         """The selection that follows from the receipts on record, or ``None`` while the rungs are open."""
@@ -238,10 +240,22 @@ class Archive:
         return dict(document)
 
 
+def of_line_endings(data: bytes, sha256: str) -> str:
+    """The end of a sentence about bytes that have another digest: what rewrote them, if it was version control."""
+    if hashlib.sha256(data.replace(b"\r\n", b"\n")).hexdigest() != sha256:
+        return ""
+    return "; only line endings differ: mark frozen files as -text in .gitattributes and check out again"
+
+
 def outcome_of(receipt: Mapping[str, JSON]) -> str:
     """What the history says of a finished step: the label that ended the study, else where the ladder stands."""
     decision = receipt["decision"]
     return str(decision["label"] or decision["reason"])
+
+
+def selection_detail(selection: Mapping[str, JSON]) -> str:
+    """What the history says of a selection: its label, and the rung if one was selected."""
+    return f"{selection['label']} {selection['selected']}"
 
 
 def find_archives(path: Path) -> list[Path]:

@@ -20,7 +20,10 @@ def read_draft(path: Path) -> dict[str, Any]:
     ``without`` lists what is not taken over, such as ``engine.packages`` or ``stages.probe.gates.dispatch``. The frozen
     protocol holds the result and no trace of the parts. Raises ``RegistrationError`` or ``DataError``.
     """
-    return _extended(path, [])
+    try:
+        return _extended(path, [])
+    except RecursionError:
+        raise DataError(f"{path}: nested too deeply, or extends too many drafts") from None
 
 
 def _extended(path: Path, seen: Sequence[str]) -> dict[str, Any]:
@@ -58,11 +61,12 @@ def tables(value: object, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
 def _merged(base: Any, over: Any, *, where: str) -> Any:
     if isinstance(base, dict) and isinstance(over, dict):
         return {**base, **{key: _merged(base.get(key), value, where=f"{where}: {key}") for key, value in over.items()}}
-    if not (_is_named(base) and _is_named(over)):
+    if not (base and over and _is_named(base) and _is_named(over)):
         return over
     by_name = {entry["name"]: entry for entry in over}
-    if len(by_name) < len(over):
-        raise RegistrationError(f"{where}: names {[entry['name'] for entry in over]}, expected all different")
+    for entries in (base, over):
+        if len({entry["name"] for entry in entries}) < len(entries):
+            raise RegistrationError(f"{where}: names {[entry['name'] for entry in entries]}, expected all different")
     known = [_merged(entry, by_name.pop(entry["name"], {}), where=where) for entry in base]
     return [*known, *by_name.values()]
 
@@ -74,14 +78,15 @@ def _is_named(value: Any) -> bool:
 
 
 def _remove(document: Any, field: str, *, where: str) -> None:
-    """Remove a field by its path; in a list of tables with names, a name is a step of the path."""
-    *parents, last = field.split(".")
-    for name in parents:
-        document = next((item for key, item in _children(document) if key == name), None)
-    keys = [key for key, _ in _children(document)]
-    if last not in keys:
+    """Remove a field by its path; in a list of tables with names, a name is a step of the path. Names may hold dots."""
+    rest = field
+    while (children := _children(document)) and rest not in (keys := [key for key, _ in children]):
+        name = max((key for key in keys if rest.startswith(f"{key}.")), key=len, default=None)
+        document = next((item for key, item in children if key == name), None)
+        rest = rest[len(name or "") + 1 :]
+    if not children:
         raise RegistrationError(f"{where}: there is no {field} to leave out")
-    del document[last if isinstance(document, dict) else keys.index(last)]
+    del document[rest if isinstance(document, dict) else keys.index(rest)]
 
 
 def _children(node: Any) -> list[tuple[str, Any]]:

@@ -149,6 +149,7 @@ def generate_key(path: Path) -> bytes:
             stream.write(signer.private_bytes)
             stream.flush()
             os.fsync(stream.fileno())
+        jsonfile.sync_folder(path.parent)
     except BaseException:
         path.unlink()
         raise

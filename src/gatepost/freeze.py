@@ -63,6 +63,7 @@ def plan(draft: Path, *, gates: Gates, studies: Iterable[Path], starts_engine: b
         check_manifest(protocol, bound.prompts, lambda split: record_digests(tasks[split]))
         folders = [*studies, draft.resolve().parent.parent]
         domain = load_domain(protocol.study, protocol.domain_version, folders, where="draft")
+        _refuse_idle_domain(draft, protocol)
         if any(stage.scores for stage in protocol.stages):
             scoring_domain(domain, where=f"study {protocol.study} scores")
         paths = {"model.path": protocol.model.path, "adapter.path": protocol.adapter and protocol.adapter.path}
@@ -71,6 +72,16 @@ def plan(draft: Path, *, gates: Gates, studies: Iterable[Path], starts_engine: b
     except RegistrationError as error:
         raise RegistrationError(f"{source}: {error}") from None
     return FrozenPlan(protocol, data, bound.files)
+
+
+def _refuse_idle_domain(draft: Path, protocol: Protocol) -> None:
+    """A copied study that still has the name of the first one would be run with the first one's task domain."""
+    folder = draft.resolve().parent
+    if folder.name != protocol.study and (folder / "domain.py").is_file():
+        raise RegistrationError(
+            f"study.name is {protocol.study!r}, so {folder / 'domain.py'} would not be used; a study is called as its "
+            f"folder is, expected {folder.name!r}"
+        )
 
 
 def _check_engine(protocol: Protocol) -> None:

@@ -181,7 +181,8 @@ def gate(
         name = function.__name__
         unknown = sorted(set(reads) - Evidence.CHANNELS)
         if unknown:
-            raise TypeError(f"gate {name}: unknown channel {', '.join(unknown)}")
+            known = ", ".join(sorted(Evidence.CHANNELS))
+            raise TypeError(f"gate {name}: unknown channel {', '.join(unknown)}, expected some of {known}")
         if role not in ROLES:
             raise TypeError(f"gate {name}: role {role!r}, expected one of {', '.join(ROLES)}")
         parameters = list(inspect.signature(function).parameters.values())[1:]

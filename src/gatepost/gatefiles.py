@@ -2,6 +2,7 @@
 
 import difflib
 import importlib.util
+import stat
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -36,6 +37,8 @@ def load_module(path: Path, *, prefix: str) -> ModuleType:
 def read_code(path: Path) -> bytes:
     """The bytes of a Python file, by which a copy is told from another rule."""
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise RegistrationError(f"{path}: is not a regular file")
         return path.read_bytes()
     except OSError as error:
         raise RegistrationError(f"{path}: cannot be read: {error.strerror}") from None
@@ -80,7 +83,8 @@ class Gates:
         searched = f"no gate of that name in {', '.join(map(str, self.folders))}"
         searched += f"; did you mean {near[0]}?" if near else ""
         found = f"versions {', '.join(versions)}" if versions else searched
-        raise RegistrationError(f"{where}: gate {name} version {version} is not installed; found {found}")
+        more = "--gates DIR adds a folder, under pytest --gatepost-gates=DIR"
+        raise RegistrationError(f"{where}: gate {name} version {version} is not installed; found {found}; {more}")
 
     def of(self, entry: GateEntry, *, where: str) -> Gate:
         """The gate that a protocol registered."""

@@ -6,6 +6,8 @@
 4. Every receipt is that of the attempt that finished its step, and the history says what it decided.
 5. The receipts are imported if the protocol is, and an import says what its limits are.
 6. An approval is of a step that needs one, and comes before the first attempt at it, which comes when there are enough.
+7. An attempt is at the one step that the ladder had open, given the steps that had finished before it.
+8. The selection comes right after the end of the step that decided it, once, and names what ``selection.json`` names.
 
 Which attempts have a folder follows from it, see ``layout``. The clock may go backwards: events are in order by their
 numbers.
@@ -16,16 +18,17 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from gatepost.archive import CLOSING_EVENTS, Archive, outcome_of
+from gatepost.archive import CLOSING_EVENTS, Archive, outcome_of, selection_detail
 from gatepost.errors import IntegrityError
 from gatepost.journal import TIME_FORMAT, Event
-from gatepost.ladder import steps_of
+from gatepost.ladder import Judgement, Step, decide, steps_of
+from gatepost.selection import selection_is_made
 
 ORIGINS = ("frozen", "imported")
 
 
 def verify_events(archive: Archive, events: Sequence[Event]) -> None:
-    """Raise ``IntegrityError`` for the first event that breaks one of the first three rules, or the last."""
+    """Raise ``IntegrityError`` for the first event that breaks rule 1, 2, 3 or 6."""
     if not events:
         raise IntegrityError(f"{archive.root / 'log'}: holds no event, expected one that says frozen or imported")
     steps = {str(step) for step in steps_of(archive.protocol)}
@@ -103,6 +106,40 @@ def verify_receipts(archive: Archive, events: Sequence[Event]) -> None:
             raise IntegrityError(f"{path}: field limits is empty, expected what an import cannot show")
     for event in told.values():
         raise IntegrityError(f"{archive.root / event.path}: {event.step} finished, but has no receipt")
+
+
+def verify_order(archive: Archive, events: Sequence[Event], *, unfinished: bool) -> None:
+    """Raise ``IntegrityError`` for the first attempt that the ladder had not opened, or a selection out of its place.
+
+    Args:
+        events: verified, and the receipts against them.
+        unfinished: whether a run was cut off, perhaps between the end of a step and the selection that follows.
+    """
+    judgements, steps = archive.judgements(), {str(step): step for step in steps_of(archive.protocol)}
+    selection = archive.expected_selection()
+    granted: dict[Step, list[Judgement]] = {}
+    decision, due = decide(archive.protocol, granted), False
+    for event in events:
+        path = archive.root / event.path
+        if (event.event == "selected") is not due:
+            problem = "is due here, right after the step that decided it" if due else "was decided before, or not yet"
+            raise IntegrityError(f"{path}: field event is {event.event!r}, but a selection {problem}")
+        if due and (selection is None or event.detail != selection_detail(selection)):
+            raise IntegrityError(f"{path}: field detail is {event.detail!r}, the receipts say {selection}")
+        if due and not (archive.root / "selection.json").exists():
+            raise IntegrityError(f"{archive.root / 'selection.json'}: is missing, but {path.name} says it was written")
+        due = False
+        if event.event == "started" and (decision.terminal or str(decision.step) != event.step):
+            raise IntegrityError(
+                f"{path}: starts attempt {event.attempt} at {event.step}, but the ladder was {decision}"
+            )
+        if event.event == "finished":
+            before, step = selection_is_made(decision), steps[str(event.step)]
+            granted[step] = judgements[step]
+            decision = decide(archive.protocol, granted)
+            due = selection_is_made(decision) and not before
+    if due and not unfinished:
+        raise IntegrityError(f"{archive.root / 'log'}: the history has no selection, but its last step decided one")
 
 
 def _require_time(path: Path, at: str) -> None:

@@ -14,6 +14,8 @@ import math
 import os
 import secrets
 import stat
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -57,8 +59,7 @@ def loads(data: bytes, *, source: str) -> JSON:
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         document = dict(items)
         if len(document) != len(items):
-            keys = [key for key, _ in items]
-            twice = next(key for key in keys if keys.count(key) > 1)
+            twice = next(key for key, count in Counter(key for key, _ in items).items() if count > 1)
             raise DataError(f"{source}: key {twice!r} appears twice in one object")
         return document
 
@@ -122,7 +123,7 @@ def same(first: JSON, second: JSON) -> bool:
 
 def read_bytes(path: Path, *, at_most: int | None = None) -> bytes:
     """Read a regular file whole. Raises ``DataError`` for one that is longer than ``at_most`` bytes."""
-    with _open_regular(path) as stream:
+    with open_regular(path) as stream:
         size_bytes = os.fstat(stream.fileno()).st_size
         if at_most is not None and size_bytes > at_most:
             raise DataError(f"{path}: is {size_bytes} bytes long, expected at most {at_most}")
@@ -131,12 +132,12 @@ def read_bytes(path: Path, *, at_most: int | None = None) -> bytes:
 
 def sha256_of(path: Path) -> str:
     """The SHA-256 of a regular file as hex digits, however long the file is."""
-    with _open_regular(path) as stream:
+    with open_regular(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _open_regular(path: Path) -> io.BufferedReader:
-    """Open a file through a descriptor that cannot be a link, a device or a pipe."""
+def open_regular(path: Path) -> io.BufferedReader:
+    """Open a file for reading, through a descriptor that cannot be a link, a device or a pipe."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -144,7 +145,9 @@ def _open_regular(path: Path) -> io.BufferedReader:
     except ValueError:
         raise DataError(f"{str(path)!r}: holds a NUL, which no path can") from None
     except OSError as error:
-        reason = "is a symbolic link" if error.errno == errno.ELOOP else error.strerror
+        reason = {errno.ELOOP: "is a symbolic link", errno.ENXIO: "is a socket"}.get(error.errno or 0)
+        if reason is None:
+            raise IntegrityError(f"{path}: cannot be read: {error.strerror}") from None
         raise IntegrityError(f"{path}: {reason}, expected a regular file") from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -197,7 +200,11 @@ def write_new(path: Path, data: bytes) -> None:
 def replace(path: Path, data: bytes) -> None:
     """Replace the one kind of file that may change, an index over the others, in one atomic rename."""
     temporary = _write_temporary(path, data)
-    temporary.rename(path)
+    try:
+        temporary.rename(path)
+    except OSError:
+        temporary.unlink()
+        raise
     sync_folder(path.parent)
 
 
@@ -212,9 +219,29 @@ def sync_folder(folder: Path) -> None:
     """Make the names in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(descriptor)
+        with naming(folder):
+            os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, those above it too, and their names durable. One that is there already stays as it is."""
+    if not folder.is_dir():
+        make_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+        sync_folder(folder.parent)
+
+
+@contextlib.contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Have an error of a call that knows no name, such as that of a full disk, say which file it is about."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
 
 
 TEMPORARY_PREFIX = ".writing-"
@@ -223,7 +250,7 @@ TEMPORARY_PREFIX = ".writing-"
 def _write_temporary(path: Path, data: bytes) -> Path:
     temporary = path.parent / f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}"
     try:
-        with temporary.open("xb") as stream:
+        with naming(path), temporary.open("xb") as stream:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())

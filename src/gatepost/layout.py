@@ -73,11 +73,12 @@ def verify(archive: Archive, events: Sequence[Event], found: Tree) -> None:
         may[folder] = RECORDS | evidence | stand_ins | ({"preflight.json"} if stage.samples and not imported else set())
     finished = {event.attempt for event in events if event.event == "finished"}
     for event in events:
+        folder = str(event.attempt_folder)
         if event.event == "started" and event.attempt not in finished:
-            stage, folder = archive.protocol.stage(str(event.step).partition("@")[0]), str(event.attempt_folder)
+            stage = archive.protocol.stage(str(event.step).partition("@")[0])
             may[folder] = RECORDS | evidence_of(stage) | {"preflight.json", "stream.jsonl"}
         elif event.event in ("preflight", "refused"):
-            must[str(event.attempt_folder)] = BEFORE_GENERATION | {"preflight.json"}
+            may[folder] = must[folder] = BEFORE_GENERATION | {"preflight.json"}
     _verify_names(archive, found, may, must)
 
 

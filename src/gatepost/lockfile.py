@@ -15,8 +15,10 @@ from packaging.utils import canonicalize_name
 from gatepost import jsonfile
 from gatepost.errors import DataError
 
-_COMMENT = re.compile(r"(^|\s+)#.*$")
-_HASH = re.compile(r"\s+--hash=[a-z0-9]+:[0-9a-f]+(?=\s|$)")
+# Each begins at a fixed character: a pattern that begins with a run of spaces takes quadratic time on a long run.
+_COMMENT = re.compile(r"(?<!\S)#")
+_HASH = re.compile(r"(?<=\s)--hash=[a-z0-9]+:[0-9a-f]+(?!\S)")
+_SPACES = re.compile(r"[ \t]{2,}")
 
 
 def read_pins(path: Path) -> dict[str, str]:
@@ -43,18 +45,19 @@ def read_pins(path: Path) -> dict[str, str]:
 
 def _requirements(text: str) -> Iterator[tuple[int, str]]:
     """Each requirement with the number of its first line: continued lines joined, comments and hashes taken off."""
-    first, joined = 0, ""
+    first, parts = 0, list[str]()
     for number, line in enumerate(text.splitlines(), start=1):
-        first = first if joined else number
-        joined += _COMMENT.sub("", line)
-        if joined.endswith("\\"):
-            joined = joined[:-1] + " "
+        first = first if parts else number
+        comment = _COMMENT.search(line)
+        parts.append(line if comment is None else line[: comment.start()].rstrip())
+        if parts[-1].endswith("\\"):
+            parts[-1] = parts[-1][:-1] + " "
             continue
-        if requirement := _HASH.sub("", joined).strip():
+        if requirement := _SPACES.sub(" ", _HASH.sub("", "".join(parts))).strip():
             yield first, requirement
-        joined = ""
-    if joined.strip():
-        yield first, joined + "\\"  # a last line that nothing continues: no pin
+        parts = []
+    if "".join(parts).strip():
+        yield first, "".join(parts) + "\\"  # a last line that nothing continues: no pin
 
 
 def _pin(line: str, *, where: str) -> tuple[str, str]:

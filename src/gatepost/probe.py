@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gatepost import integrity, jsonfile, schema
+from gatepost.agreement import require_counts, require_same_engine
 from gatepost.approval import require_approved
 from gatepost.archive import Archive
 from gatepost.audit import rows as tables
@@ -16,24 +17,19 @@ from gatepost.freeze import find_folder
 from gatepost.gatefiles import Gates
 from gatepost.judge import judge
 from gatepost.ladder import Decision, Step, audit
-from gatepost.preflight import PreflightRefusedError, judge_before_generation
+from gatepost.preflight import judge_before_generation
 from gatepost.protocol import Protocol
 from gatepost.records import analyse_tasks, choose_samples, grade_choices, grade_samples, records_of, sampling_plan
 from gatepost.recovery import recover
+from gatepost.refusal import ending
 from gatepost.replay import require_faithful
 from gatepost.roots import refuse_forbidden, starts_near
 from gatepost.sampling import Progress, Stream, first_line, render, requests_of, sample
 from gatepost.stages import Rung, Stage
-from gatepost.stepfiles import write_receipt, write_session
+from gatepost.stepfiles import TAKEN_OVER, write_receipt, write_session
 from gatepost.studyfiles import Domain, load_domain, scoring_domain
 
 OpenEngine = Callable[[EngineSpec], Engine]
-
-TAKEN_OVER = ("preflight.json", "prompts.parquet", "rows.parquet", "text.parquet", "session.json")
-"""What an engine gave, in the order in which it is taken over: the session says that the rest is there, so it is last.
-
-All else in a step's folder is derived, and a mistake in deriving it is what the next attempt is to make good.
-"""
 
 
 @dataclass(frozen=True)
@@ -103,11 +99,9 @@ class Probe:
             if stage.scores:
                 self._score(step, folder, domain)
             decision = self._receipt(step, stage, number, folder, domain, limits)
-        except PreflightRefusedError as refusal:
-            self.archive.close("refused", step, number, str(refusal).replace("\n", ";"))
-            raise
         except BaseException as error:
-            self.archive.close("failed", step, number, f"{type(error).__name__}: {error}".rstrip(": "))
+            said, detail = ending(folder, step, f"{type(error).__name__}: {error}".rstrip(": "))
+            self.archive.close(said, step, number, detail)
             raise
         self.archive.commit(step, number, folder)
         return decision
@@ -171,10 +165,14 @@ class Probe:
                 tables.write_text(folder / "text.parquet", text)
             elapsed = round(time.monotonic() - started, 3)
             try:
-                write_session(folder, protocol, step, engine.facts(), elapsed, generated)
+                after = engine.facts()
+                require_same_engine(folder / "session.json", facts, after)
+                require_counts(folder / "session.json", after.scheduler, rows)
+                _require_recordable(protocol, step, after)
             except Exception as error:
                 limits.append(f"facts after generation are unknown: {first_line(error)}")
-                write_session(folder, protocol, step, replace(facts, scheduler=None), elapsed, generated)
+                after = replace(facts, scheduler=None)
+            write_session(folder, protocol, step, after, elapsed, generated)
             (folder / "stream.jsonl").unlink()
         finally:
             limits += _close(engine)

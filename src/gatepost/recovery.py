@@ -9,6 +9,7 @@ from gatepost import jsonfile
 from gatepost.archive import Archive
 from gatepost.journal import Event
 from gatepost.ladder import steps_of
+from gatepost.refusal import ending
 
 
 def recover(archive: Archive) -> None:
@@ -23,7 +24,9 @@ def recover(archive: Archive) -> None:
         if archive.step_folder(step).exists():
             archive.settle(step, number)
         else:
-            archive.close("failed", step, number, "interrupted: the run ended without a word")
+            folder = archive.root / str(event.attempt_folder)
+            said, detail = ending(folder, step, "interrupted: the run ended without a word")
+            archive.close(said, step, number, detail)
     if unsettled(archive, {entry["path"] for entry in archive.catalog()["files"]}):
         archive.select()
         archive.write_catalog()

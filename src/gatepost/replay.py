@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gatepost import integrity, jsonfile, registration
 from gatepost.agreement import require_agreement
-from gatepost.approval import unchecked
+from gatepost.approval import require_checked
 from gatepost.archive import Archive
 from gatepost.differences import Difference, as_stored, differences_of
 from gatepost.errors import IntegrityError, OrderError, RegistrationError
@@ -97,11 +97,15 @@ class Replay:
 
 
 def replay(root: Path, *, gates: Gates, studies: Iterable[Path], expected_root: str | None = None) -> Replay:
-    """Replay one archive. Raises ``GatepostError`` where it is not whole; reports differences where it is."""
+    """Replay one archive. Raises ``GatepostError`` where it is not whole, or rests on signatures that nobody checked.
+
+    Where it is, differences are reported.
+    """
     archive = Archive(root)
     notes = integrity.verify(archive, expected_root=expected_root)
+    require_checked(archive)
     steps = [replay_step(archive, step, gates=gates, studies=studies) for step in archive.finished_steps()]
-    attempts = [replay_preflight(archive, folder, gates=gates) for folder in preflights(archive)]
+    attempts = [replay_preflight(archive, folder, gates=gates, studies=studies) for folder in preflights(archive)]
     return dataclasses.replace(replay_ladder(archive, steps, notes), attempts=tuple(attempts))
 
 
@@ -128,7 +132,8 @@ def replay_step(archive: Archive, step: Step, *, gates: Gates, studies: Iterable
             scorer = scoring_domain(domain, where=str(folder))
             require_same_scores(archive, step, folder, records[0].scores, scorer)
     judged = as_stored([judge(record, lambda entry: gates.of(entry, where=str(step))) for record in records])
-    differences = (*_step_preflight(archive, step, receipt, gates), *differences_of(receipt["judgements"], judged))
+    before = _step_preflight(archive, step, receipt, gates, studies)
+    differences = (*before, *differences_of(receipt["judgements"], judged))
     judgements = tuple(map(Judgement.from_json, judged))
     return StepReplay(step, receipt["origin"], judgements, differences, _unfit(archive, gates))
 
@@ -146,7 +151,9 @@ def _unfit(archive: Archive, gates: Gates) -> str | None:
     return None
 
 
-def _step_preflight(archive: Archive, step: Step, receipt: JSON, gates: Gates) -> Iterator[Difference]:
+def _step_preflight(
+    archive: Archive, step: Step, receipt: JSON, gates: Gates, studies: Iterable[Path]
+) -> Iterator[Difference]:
     """A live step that sampled was let through by every registered gate that judges before generation."""
     stage, folder = archive.protocol.stage(step.stage), archive.step_folder(step)
     before = [entry for entry in stage.gates if gates.of(entry, where=str(step)).before_generation]
@@ -155,7 +162,7 @@ def _step_preflight(archive: Archive, step: Step, receipt: JSON, gates: Gates) -
         problem = "is missing, but gates judge" if expected else "exists, but no gate judged"
         raise IntegrityError(f"{folder / 'preflight.json'}: {problem} before generation")
     if expected:
-        for difference in replay_preflight(archive, folder, gates=gates).differences:
+        for difference in replay_preflight(archive, folder, gates=gates, studies=studies).differences:
             yield Difference(None, "preflight", str(difference))
 
 
@@ -168,7 +175,6 @@ def replay_ladder(archive: Archive, steps: Sequence[StepReplay], notes: Sequence
     """
     unfit = sorted({step.unfit for step in steps if step.unfit is not None})
     differences = [f"protocol: could not be frozen: {problem}" for problem in unfit]
-    differences += filter(None, [unchecked(archive)])
     limits: list[str] = []
     judgements: dict[Step, Sequence[Judgement]] = {}
     decision = audit(archive.protocol, judgements)
@@ -188,6 +194,6 @@ def replay_ladder(archive: Archive, steps: Sequence[StepReplay], notes: Sequence
         limits += [f"{replayed.step}: {limit}" for limit in receipt["limits"]]
     selection = archive.root / "selection.json"
     selected = jsonfile.read_canonical(selection)["selected"] if selection.exists() else None
-    if selected != decision.rung:
+    if selection.exists() and selected != decision.rung:  # a run that was cut off may not have come to writing it
         differences.append(f"selection: recorded {selected}, recomputed {decision.rung}")
     return Replay(archive, tuple(steps), decision, tuple(differences), (*notes, *limits))

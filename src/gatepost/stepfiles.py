@@ -35,6 +35,12 @@ EVIDENCE = (
 )
 """Every file that can be evidence. ``rows.json`` lists those that a step has; ``receipt.json`` binds that list."""
 
+TAKEN_OVER = ("preflight.json", "prompts.parquet", "rows.parquet", "text.parquet", "session.json")
+"""What an engine gave, in the order in which it is taken over: the session says that the rest is there, so it is last.
+
+All else in a step's folder is derived, and a mistake in deriving it is what the next attempt is to make good.
+"""
+
 
 def write_session(
     folder: Path,
@@ -181,6 +187,9 @@ def verify_session(folder: Path, receipt: Mapping[str, JSON]) -> None:
     _require_same_step(path, session, receipt)
     if session["engine"] is None and receipt["origin"] == "live":
         raise IntegrityError(f"{path}: field engine is null, expected what the engine of a live step was")
+    elapsed, generated = session["elapsed_seconds"], session.get("generation_seconds")
+    if elapsed is not None and generated is not None and generated > elapsed:
+        raise IntegrityError(f"{path}: field generation_seconds is {generated}, in a step that took {elapsed}")
 
 
 def _require_same_step(path: Path, record: Mapping[str, JSON], receipt: Mapping[str, JSON]) -> None:

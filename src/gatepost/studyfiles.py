@@ -21,6 +21,9 @@ from gatepost.verdict import JSON
 TaskDocument = Mapping[str, JSON]
 
 
+MORE_FOLDERS = "--studies DIR searches another folder, under pytest --gatepost-studies=DIR"
+
+
 class Domain(Protocol):
     """What a study says of its tasks. All functions are pure."""
 
@@ -76,7 +79,7 @@ def load_domain(study: str, version: int, folders: Iterable[Path], *, where: str
     found = [path for root in searched if (path := root / study / "domain.py").is_file()]
     if not found:
         places = ", ".join(str(root) for root in searched)
-        raise RegistrationError(f"{where}: study {study!r} has no domain.py; searched {places}")
+        raise RegistrationError(f"{where}: study {study!r} has no domain.py; searched {places}; {MORE_FOLDERS}")
     path, *others = found
     domain = _load_checked(path)
     if version != domain.VERSION:

@@ -3,8 +3,10 @@
 import contextlib
 import os
 import stat
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from gatepost.errors import IntegrityError
 
@@ -18,10 +20,15 @@ class Tree:
 
 
 def read(root: Path) -> Tree:
-    """Walk an archive. Raises ``IntegrityError`` for links, devices and whatever else is neither file nor folder."""
+    """Walk an archive. Raises ``IntegrityError`` for links, devices and whatever else is neither file nor folder.
+
+    A file that has another name outside the archive can be changed there, so it is refused too. Two names inside it are
+    what a write has for a moment, and what one that was cut off leaves; that they are the right names is for others.
+    """
     files: dict[str, int] = {}
     folders: set[str] = set()
-    for parent, names_of_folders, names in os.walk(root):
+    linked: dict[Path, int] = {}
+    for parent, names_of_folders, names in os.walk(root, onerror=_refuse_unreadable):
         for name in (*names_of_folders, *names):
             path = Path(parent) / name
             relative = path.relative_to(root).as_posix()
@@ -33,6 +40,25 @@ def read(root: Path) -> Tree:
                     folders.add(relative)
                 elif not stat.S_ISREG(status.st_mode):
                     raise IntegrityError(f"{path}: is not a regular file")
-                elif relative != "catalog.json":
-                    files[relative] = status.st_size
+                else:
+                    if relative != "catalog.json":
+                        files[relative] = status.st_size
+                    if status.st_nlink > 1:
+                        linked[path] = status.st_ino
+    _refuse_other_names(linked)
     return Tree(files, frozenset(folders))
+
+
+def _refuse_other_names(linked: dict[Path, int]) -> None:
+    here = Counter(linked.values())
+    for path, number in linked.items():
+        with contextlib.suppress(FileNotFoundError):
+            if (names := path.lstat().st_nlink) > here[number]:
+                raise IntegrityError(
+                    f"{path}: is a hard link, of {names} names only {here[number]} in the archive, expected a file of "
+                    "its own: copy the archive"
+                )
+
+
+def _refuse_unreadable(error: OSError) -> NoReturn:
+    raise IntegrityError(f"{error.filename}: cannot be read: {error.strerror}") from None

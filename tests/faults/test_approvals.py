@@ -273,5 +273,6 @@ def test_without_a_library_nothing_is_signed_and_nothing_starts(
     assert not keys["alice"].with_name("new").exists()
     assert archive.finished_steps() == [Step("design")]
     assert problem(project, archive.root) == (
-        "approvals: inconclusive: their signatures cannot be checked here: pip install 'gatepost[approval]'"
+        f"{archive.root}: approvals: inconclusive: their signatures cannot be checked here: "
+        "pip install 'gatepost[approval]'"
     )

@@ -159,10 +159,10 @@ def test_a_session_of_something_else_is_caught(
     ("change", "said"),
     [
         (lambda document: document.update(protocol=f"sha256:{'1' * 64}"), "is of protocol"),
-        (lambda document: document.update(step={"stage": "confirmation", "rung": "32"}), "confirmation@32, attempt 2"),
-        (lambda document: document.update(attempt=9), "attempt 9; expected"),
+        (lambda document: document.update(step={"stage": "confirmation", "rung": "32"}), "confirmation@32; expected"),
+        (lambda document: document.update(attempt=9), "field attempt is 9, expected 2"),
         (lambda document: document["judgement"].update(outcome="fail"), "outcome is fail, but the attempt passed"),
-        (lambda document: document["engine"].update(max_model_len=1), "preflight: toy_engine"),
+        (lambda document: document["engine"].update(max_model_len=1), "is 4096, before generation it was 1"),
         (lambda document: document["engine"].update(kind=5), "preflight.json: "),
         (lambda document: document.update(judgement=1), "preflight.json: field $.judgement"),
     ],

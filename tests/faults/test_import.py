@@ -1,15 +1,22 @@
 """A published run with a field of another type, or rows that do not fit each other, is refused by one sentence."""
 
+import fcntl
 import gzip
 import json
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gatepost.audit.native_seam import import_run, read_run
-from gatepost.errors import DataError
+from gatepost.audit.imports import published_bytes
+from gatepost.audit.native_seam import SPLITS, import_run, read_run
+from gatepost.errors import DataError, IntegrityError
+from gatepost.jsonfile import MAX_RECORD_BYTES, TEMPORARY_PREFIX
 
 Rows = list[dict[str, Any]]
 
@@ -93,8 +100,105 @@ def test_rows_that_do_not_fit_each_other(tmp_path: Path, name: str) -> None:
         read_run(write(tmp_path, tokens, decoded))
 
 
+def with_tasks(folder: Path, tasks: bytes) -> Path:
+    for split in SPLITS:
+        (folder / f"tasks_{split}.jsonl").write_bytes(tasks)
+    return write(folder, *published())
+
+
+@pytest.mark.parametrize(
+    ("tasks", "message"),
+    [
+        (b"", r": is empty, expected"),
+        (b'{"task_id": "t"}\n{', r":2: not JSON at line 1"),
+        (b'{"task_id": "t"}\n{"task_id": 1}\n', r":2: field task_id is 1, expected"),
+    ],
+)
+def test_tasks_that_are_none_are_named_where_they_were_published(tmp_path: Path, tasks: bytes, message: str) -> None:
+    into = tmp_path / "receipts"
+    with pytest.raises(DataError, match=f"^{tmp_path}/tasks_budget_selection.jsonl{message}") as refused:
+        import_run(with_tasks(tmp_path, tasks), into)
+    assert ".writing-" not in str(refused.value)
+    assert list(into.iterdir()) == []
+
+
+@pytest.mark.parametrize(("unpacked_bytes", "fits"), [(MAX_RECORD_BYTES, True), (MAX_RECORD_BYTES + 1, False)])
+def test_what_is_packed_is_bounded(tmp_path: Path, unpacked_bytes: int, fits: bool) -> None:
+    path = tmp_path / "rows_tokens.jsonl.gz"
+    path.write_bytes(gzip.compress(bytes(unpacked_bytes), 1))
+    if fits:
+        assert len(published_bytes(path)) == unpacked_bytes
+        return
+    with pytest.raises(DataError, match=rf"rows_tokens.jsonl.gz: unpacks to more than {MAX_RECORD_BYTES} bytes"):
+        published_bytes(path)
+
+
+def test_several_packed_members_and_a_cut_one(tmp_path: Path) -> None:
+    path = tmp_path / "rows_tokens.jsonl.gz"
+    path.write_bytes(gzip.compress(b"a\n") + gzip.compress(b"b\n"))
+    assert published_bytes(path) == b"a\nb\n"
+    for data in (path.read_bytes()[:-3], path.read_bytes() + b"trailing", b"\x1f\x8b"):
+        path.write_bytes(data)
+        with pytest.raises(DataError, match=r"rows_tokens.jsonl.gz: not a readable gzip file"):
+            published_bytes(path)
+
+
+def test_what_is_not_packed_is_bounded_too(tmp_path: Path) -> None:
+    path = tmp_path / "audits.json"
+    with path.open("wb") as stream:
+        stream.truncate(MAX_RECORD_BYTES + 1)
+    with pytest.raises(DataError, match=rf"audits.json: is {MAX_RECORD_BYTES + 1} bytes long, expected at most"):
+        published_bytes(path)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from gatepost.audit import imports, native_seam
+
+imports.plan = lambda *args, **options: os.kill(os.getpid(), signal.SIGKILL)
+native_seam.import_run(Path(sys.argv[1]), Path(sys.argv[2]))
+"""
+
+
+def test_what_a_killed_import_left_is_gone_after_the_next(tmp_path: Path) -> None:
+    source, into = with_tasks(tmp_path, b""), tmp_path / "receipts"
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(source), str(into)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    (left,) = into.iterdir()
+    assert left.name.startswith(TEMPORARY_PREFIX)
+    (left / "archive" / "steps").mkdir(parents=True)
+    with pytest.raises(DataError, match=r"tasks_budget_selection.jsonl: is empty"):
+        import_run(source, into)
+    assert list(into.iterdir()) == []
+
+
+def test_an_import_beside_another_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    source, into = with_tasks(tmp_path, b""), tmp_path / "receipts"
+    used = into / f"{TEMPORARY_PREFIX}import-native_seam"
+    (used / "half").mkdir(parents=True)
+    descriptor = os.open(used, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with pytest.raises(IntegrityError, match=f"^{used}: another import is at work here"):
+            import_run(source, into)
+    finally:
+        os.close(descriptor)
+    assert [path.name for path in used.iterdir()] == ["half"]
+
+
+def test_a_link_is_not_built_in(tmp_path: Path) -> None:
+    source, into, elsewhere = with_tasks(tmp_path, b""), tmp_path / "receipts", tmp_path / "elsewhere"
+    into.mkdir()
+    (elsewhere / "kept").mkdir(parents=True)
+    (into / f"{TEMPORARY_PREFIX}import-native_seam").symlink_to(elsewhere)
+    with pytest.raises(IntegrityError, match=r"import-native_seam: cannot be built in"):
+        import_run(source, into)
+    assert [path.name for path in elsewhere.iterdir()] == ["kept"]
+
+
 def test_a_file_where_the_archives_should_go(tmp_path: Path) -> None:
-    source = write(tmp_path, *published())
+    source = with_tasks(tmp_path, b"")
     (tmp_path / "receipts").write_text("")
     with pytest.raises(DataError, match=r"receipts: cannot be the folder of archives"):
         import_run(source, tmp_path / "receipts")

@@ -1,57 +1,23 @@
 """A run that dies at any point leaves a record that says so, loses no sampled id, and can go on."""
 
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from gatepost import integrity, jsonfile
+from gatepost import integrity
 from gatepost.archive import Archive
 from gatepost.engine import EngineSpec
 from gatepost.engines.child import ChildSession
 from gatepost.engines.scripted import ScriptedEngine
 from gatepost.errors import EngineError, OrderError, UserCodeError
-from gatepost.ladder import Step, audit
+from gatepost.ladder import Step
 from gatepost.preflight import PreflightRefusedError
 from gatepost.probe import Probe
-from gatepost.recovery import recover
 from gatepost.replay import replay
 from gatepost.status import status_text
 from tests.archives import Project, create_project
-
-DIE_AT = """
-import os, signal, sys
-from pathlib import Path
-from gatepost.archive import Archive
-from tests.archives import Project
-
-countdown = int(sys.argv[2])
-
-def dying(call):
-    def called(*arguments, **options):
-        global countdown
-        countdown -= 1
-        if countdown == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return call(*arguments, **options)
-    return called
-
-# Every change of a name goes through one of these.
-for name in ("link", "rename", "unlink", "mkdir", "fsync"):
-    setattr(os, name, dying(getattr(os, name)))
-project = Project(Path(sys.argv[1]))
-project.step(Archive(project.root / "receipts" / "toy"))
-"""
-
-
-def die_at(project: Project, call: int) -> bool:
-    """Run one step in a process of its own that kills itself at the given call; returns whether it got through."""
-    command = [sys.executable, "-c", DIE_AT, str(project.root), str(call)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert done.returncode in (0, -9), done.stderr
-    return done.returncode == 0
 
 
 def project_before_selection(folder: Path) -> tuple[Project, Archive]:
@@ -59,29 +25,6 @@ def project_before_selection(folder: Path) -> tuple[Project, Archive]:
     archive = project.freeze()
     project.step(archive)
     return project, archive
-
-
-@pytest.mark.parametrize("first", range(1, 9))
-def test_a_run_killed_at_any_change_can_go_on(tmp_path: Path, first: int) -> None:
-    """Each project is killed at every eighth change of the disk, again and again, until a step gets through."""
-    project, archive = project_before_selection(tmp_path)
-    kills = 0
-    for call in range(first, 400, 8):
-        if die_at(project, call) or audit(archive.protocol, archive.judgements()).terminal:
-            break
-        kills += 1
-        status_text(archive, log=True)
-        integrity.verify(archive)
-    assert kills > 3
-    with archive.lock():
-        recover(archive)
-    if not audit(archive.protocol, archive.judgements()).terminal:
-        project.run(archive)
-    assert str(audit(archive.protocol, archive.judgements())) == "decision: REPLICATED selected=32"
-    assert integrity.verify(archive) == []
-    events = [event.event for event in archive.journal.read()]
-    assert events.count("started") == sum(events.count(name) for name in ("finished", "failed", "refused"))
-    assert not [path for path in archive.root.rglob("*") if path.name.startswith(jsonfile.TEMPORARY_PREFIX)]
 
 
 def faulty(fault: str, after: int) -> Callable[[str], str]:

@@ -157,6 +157,39 @@ def test_with_data_parallelism_the_mode_of_all_ranks_counts(
     assert told.outcome == outcome
 
 
+@pytest.mark.parametrize("size", [None, "2", "1", 1.0, 2.0, True, 0, -1, [2]])
+def test_a_number_of_ranks_that_is_none_is_inconclusive(size: Any) -> None:
+    assert outcomes(verdict()) == dict.fromkeys(RULES, "pass")
+    odd = {**dict.fromkeys(RULES, "pass"), "data_parallel_size": "inconclusive"}
+    assert outcomes(verdict(scheduler={"data_parallel_size": size}, synchronised_step_mode="FULL")) == odd
+    registered = verdict(options={"data_parallel_size": size}, synchronised_step_mode="FULL")
+    assert outcomes(registered) == (odd if size is not None else dict.fromkeys(RULES, "pass"))
+
+
+@pytest.mark.parametrize(
+    ("told", "outcome"),
+    [
+        (None, "pass"),
+        ([], "pass"),
+        ([20], "pass"),
+        ([3], "fail"),
+        (["3"], "inconclusive"),
+        ([3, "4"], "inconclusive"),
+        ([20.0], "inconclusive"),
+        ([True], "inconclusive"),
+        ([None], "inconclusive"),
+        ("unknown", "inconclusive"),
+        ("", "inconclusive"),
+        ({}, "inconclusive"),
+        (0, "inconclusive"),
+        (False, "inconclusive"),
+    ],
+)
+def test_widths_that_cannot_be_read_are_inconclusive(told: Any, outcome: str) -> None:
+    found = outcomes(verdict(uncovered_decode_widths=told))
+    assert found == {**dict.fromkeys(RULES, "pass"), "uncovered_decode_widths": outcome}
+
+
 @pytest.mark.parametrize(
     ("cases", "outcome"),
     [([0, 6], "pass"), ([0, 1, 2, 4, 6], "pass"), ([0, 5], "pass"), ([0, 1, 2, 4], "fail"), (None, "inconclusive")],

@@ -5,6 +5,7 @@ import pytest
 
 from gatepost.evidence import Plan, Record
 from gatepost.protocol import BoundFile
+from gatepost.verdict import Verdict
 
 from .builders import checks, facts, judge, plan
 
@@ -164,3 +165,41 @@ def test_of_the_machine_what_nobody_registered_is_not_compared() -> None:
         "inconclusive",
         "pass",
     ]
+
+
+def judged(changed: Any) -> Verdict:
+    """The verdict on the registered packages, with what is said of those that changed while the engine ran."""
+    told = facts(versions={"vllm": "0.24.0", "x": "1"}, environment={"versions_changed": changed})
+    return judge("environment", Record(plan(packages={"vllm": "0.24.0"}), told))
+
+
+@pytest.mark.parametrize(
+    ("changed", "names"),
+    [
+        ({"vllm": ["0.24.0", "0.25.1"]}, ["vllm"]),  # case i5, upgraded while running
+        ({"vllm": ["0.24.0", None]}, ["vllm"]),
+        ({"new": [None, "1"]}, ["new"]),
+        ({"x": ["1", "2"]}, ["x"]),  # nobody registered it, and it may have run
+        ({"vllm": ["0.24.0", "0.25.1"], "torch": ["2.11.0", "2.12.0"]}, ["torch", "vllm"]),
+        ({"vllm": None}, ["vllm"]),
+    ],
+)
+def test_a_package_that_changed_while_the_engine_ran_fails(changed: dict[str, Any], names: list[str]) -> None:
+    verdict = judged(changed)
+    assert verdict.outcome == "fail"
+    check = checks(verdict)["versions_changed"]
+    assert (check.outcome, check.observed) == ("fail", names)
+    assert check.note == "version when listed, and now: " + ", ".join(f"{name} {changed[name]}" for name in names)
+
+
+def test_of_packages_that_stayed_as_they_were_nothing_is_said() -> None:
+    """Nor where an engine's facts do not tell: those of a foreign run, or of one before this was recorded."""
+    untold = judge("environment", Record(plan(packages={"vllm": "0.24.0"}), facts(versions={"vllm": "0.24.0"})))
+    for verdict in (judged({}), untold):
+        assert [(check.name, check.outcome) for check in verdict.checks] == [("vllm", "pass")]
+
+
+@pytest.mark.parametrize("changed", [None, [], ["vllm"], "vllm", "", 0, False])
+def test_changes_that_cannot_be_read_are_inconclusive(changed: Any) -> None:
+    verdict = judged(changed)
+    assert (verdict.outcome, checks(verdict)["versions_changed"].outcome) == ("inconclusive", "inconclusive")

@@ -154,7 +154,21 @@ def test_half_the_bytes_do_not_double_a_hybrid(
         ({"kind": "sliding_window", "block_size": 16, "sliding_window": 17}, None, None),
         (mamba(None), None, None),
         ({**ATTENTION, "block_size": None}, None, None),
+        ({**ATTENTION, "blocks_per_request": 1}, None, 5),
+        ({"kind": "mla_attention", "block_size": 16, "blocks_per_request": 1}, None, 5),
+        ({"kind": "sink_full_attention", "block_size": 16, "blocks_per_request": 1}, None, 5),
+        ({"kind": "sliding_window_mla", "block_size": 16, "sliding_window": 17}, 16, 3),
+        *[
+            ({"kind": kind, "block_size": 16, "blocks_per_request": 2}, None, 2)
+            for kind in ("mamba", "sliding_window", "sliding_window_mla", "chunked_local_attention", "cross_attention")
+        ],
+        ({"kind": "encoder_only_attention", "block_size": 16, "blocks_per_request": 2}, None, 2),
+        *[
+            ({"kind": kind, "block_size": 16, "blocks_per_request": 1}, None, None)
+            for kind in ("chunked_attention", "new_attention", "unknown", "Mamba", "", None, 1, ["mamba"], {"a": 1})
+        ],
         ({"kind": "new_attention", "block_size": 16}, None, None),
+        ({"kind": "new_attention", "block_size": 16, "sliding_window": 17}, 16, None),
         ({"block_size": 16, "blocks_per_request": 2}, None, None),
         ("full_attention", None, None),
     ],

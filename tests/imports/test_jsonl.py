@@ -11,6 +11,7 @@ from gatepost.audit.jsonl import FORCED, REQUIRED, read_rows
 from gatepost.errors import DataError
 from gatepost.evidence import Row
 from gatepost.fingerprint import RowKey
+from gatepost.jsonfile import MAX_RECORD_BYTES
 
 PLAIN: dict[str, Any] = {
     "task_id": "t", "sample_index": 0, "seed": 1, "prompt_tokens": 9, "token_ids": [5, 7], "finish_reason": "stop",
@@ -87,6 +88,19 @@ def test_a_field_of_another_kind(tmp_path: Path, field: str, value: object) -> N
         read(tmp_path, {**CLOSED, field: value})
 
 
+@pytest.mark.parametrize(
+    ("start", "injected", "fits"),
+    [(0, 2, True), (1, 1, True), (2, 0, True), (1, 2, False), (0, 3, False), (3, 0, False)],
+)
+def test_what_was_injected_lies_among_the_ids(tmp_path: Path, start: int, injected: int, fits: bool) -> None:
+    row = {**CLOSED, "injected_start": start, "injected_tokens": injected}
+    if fits:
+        assert read(tmp_path, row)[0].sampled_tokens == 2 - injected
+        return
+    with pytest.raises(DataError, match=rf"rows.jsonl:1: injected_tokens is '{injected}', expected at most .*2 ids"):
+        read(tmp_path, row)
+
+
 @pytest.mark.parametrize(("limit", "fits"), [(2**31 - 1, True), (2**31, False)])
 def test_the_largest_number(tmp_path: Path, limit: int, fits: bool) -> None:
     for field, value in (("seed", limit), ("token_ids", [limit])):
@@ -117,5 +131,13 @@ def test_a_row_twice(tmp_path: Path) -> None:
 
 
 def test_a_folder_for_a_file(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"cannot be read: Is a directory"):
+    with pytest.raises(DataError, match=r"is not a regular file"):
         list(read_rows(tmp_path))
+
+
+def test_a_line_without_an_end(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    with path.open("wb") as stream:
+        stream.truncate(MAX_RECORD_BYTES + 1)
+    with pytest.raises(DataError, match=rf"rows.jsonl:1: is longer than {MAX_RECORD_BYTES} bytes, expected a row"):
+        list(read_rows(path))

@@ -11,7 +11,7 @@ from gatepost.archive import Archive
 from gatepost.audit import rows as tables
 from gatepost.audit.absent import read_absent_rows, read_prompt_digests
 from gatepost.audit.verified_macro import import_run, read_run
-from gatepost.errors import DataError, GatepostError, IntegrityError
+from gatepost.errors import DataError, GatepostError
 from gatepost.gatefiles import Gates
 from gatepost.ladder import Step
 from gatepost.replay import Replay, replay
@@ -148,6 +148,28 @@ FAULTS: dict[str, tuple[Change, str]] = {
         r"arms.base\[3\].prompt_tokens is missing",
     ),
     "no library": (drop("libraries", "libraries", "designed_ceiling"), r"libraries.designed_ceiling is missing"),
+    "no prompt of a task": (
+        lambda found: found["prompt_manifest"]["arms"]["base"].pop(),
+        r"prompt_manifest.json: arms.base: holds no prompt of task 'smoke-011', expected one of each",
+    ),
+    "a prompt of no task": (
+        put("eval-000::base", "prompt_manifest", "arms", "base", 3, "id"),
+        r"prompt_manifest.json: arms.base: holds no prompt of task 'smoke-003'",
+    ),
+    "a prompt twice": (
+        lambda found: found["prompt_manifest"]["arms"]["base"].append(found["prompt_manifest"]["arms"]["base"][2]),
+        r"prompt_manifest.json: arms.base\[12\].id is 'smoke-002::base', expected an id of its own",
+    ),
+    "a prompt too many": (
+        lambda found: found["prompt_manifest"]["arms"]["base"].append(
+            {"id": "eval-000::base", "prompt_tokens": 9, "rendered_prompt_sha256": "0" * 64}
+        ),
+        r"prompt_manifest.json: arms.base\[12\].id is 'eval-000::base', expected a prompt of a task of the smoke",
+    ),
+    "a task twice": (
+        put("smoke-001", "tasks", "tasks", 4, "id"),
+        r"tasks.json.gz: tasks\[4\].id is 'smoke-001', expected an id of its own",
+    ),
     "a task without program": (drop("tasks", "tasks", 2, "program"), r"tasks.json.gz: field tasks\[2\].program is m"),
 }
 
@@ -162,11 +184,13 @@ def test_what_does_not_fit_is_refused(fault: str, tmp_path: Path) -> None:
     assert not (tmp_path / "receipts").exists()
 
 
-def test_prompts_of_other_tasks_leave_nothing_behind(tmp_path: Path) -> None:
+def test_what_is_refused_while_it_is_built_is_named_by_its_source(tmp_path: Path) -> None:
     published = documents()
-    published["prompt_manifest"]["arms"]["base"].pop()
-    with pytest.raises(IntegrityError, match=r"prompt_digests.json: prompts of tasks"):
+    put("x", "prompt_manifest", "arms", "base", 3, "rendered_prompt_sha256")(published)
+    message = rf"^{tmp_path}/source/prompt_manifest\.json: field .*prompts\[3\]\.rendered_sha256: 'x' does not match"
+    with pytest.raises(DataError, match=message) as refused:
         import_run(write(tmp_path / "source", published), tmp_path / "receipts")
+    assert ".writing-" not in str(refused.value)
     assert not list((tmp_path / "receipts").iterdir())
 
 

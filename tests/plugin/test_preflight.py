@@ -119,3 +119,13 @@ def test_a_gate_that_had_nothing_to_check_is_named(project: Project, run: Run) -
     assert lines_with(
         run("receipts", "--gatepost-preflight"), "environment: had nothing to check, which is inconclusive"
     )
+
+
+def test_a_preflight_says_what_it_found(project: Project, run: Run) -> None:
+    archive = project.freeze()
+    project.step(archive)
+    result = run("receipts", "--gatepost-preflight")
+    assert lines_with(result, "0002-selection, before generation: pass; passed: toy_engine")
+    assert project.step(archive).step is not None
+    quiet = run("receipts", "--gatepost-preflight", "-q")
+    assert lines_with(quiet, "confirmation@32: no gate of this stage judges before generation")

@@ -21,6 +21,7 @@ def test_the_table(project: Project, run: Run, arguments: list[str]) -> None:
             "    toy_engine   pass        pass         pass",
             "  confirmation   32",
             "    toy_closes   pass 8/8",
+            "  note: ran on *: scripted",
             "  decision: REPLICATED selected=32",
             "    every stage after the selection passed",
             f"  catalog root: {archive.catalog()['root']}",

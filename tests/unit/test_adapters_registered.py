@@ -22,7 +22,7 @@ from gatepost.ladder import Decision
 from gatepost.replay import replay
 from gatepost.seeds import child_seed
 from gatepost.stepfiles import facts_of
-from tests.adapters import CONTRAST, with_adapter, write_adapter
+from tests.adapters import CONTRAST, weights_of, with_adapter, write_adapter
 from tests.archives import Project, create_project
 from tests.engines.vllm_engines import OPTIONS as VLLM
 from tests.protocols import protocol, stage
@@ -272,7 +272,7 @@ def test_an_adapter_that_is_not_applied_halts_the_ladder(project: Project, adapt
 
 def test_an_adapter_that_was_changed_since_is_not_the_registered_one(project: Project, adapter: Path) -> None:
     archive = freeze(project, adapter)
-    (adapter / "adapter_model.safetensors").write_bytes(b"trained further")
+    (adapter / "adapter_model.safetensors").write_bytes(weights_of(b"trained further"))
     assert contrast(project, archive).state == "halted"
     checks = {check["name"]: check["outcome"] for check in verdicts(archive)["adapter_applied"]["checks"]}
     assert [name for name, outcome in checks.items() if outcome == "fail"] == ["adapter_files"]

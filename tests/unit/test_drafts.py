@@ -83,6 +83,7 @@ def test_what_a_draft_leaves_out(project: Project) -> None:
         ("without = [5]", "without is 5, expected a string"),
         ('without = "id"', "without is 'id', expected a list"),
         ('stages = [{ name = "selection" }, { name = "selection" }]', "stages: names .*, expected all different"),
+        ("stages = []", "stages"),  # an empty list is one, and takes the place of the stages before it
     ],
 )
 def test_a_draft_that_leaves_out_nothing_or_says_it_twice_is_refused(project: Project, text: str, message: str) -> None:
@@ -90,3 +91,47 @@ def test_a_draft_that_leaves_out_nothing_or_says_it_twice_is_refused(project: Pr
     variant.write_text(f'extends = "toy.toml"\n{text}\n')
     with pytest.raises(GatepostError, match=message):
         plan(variant, gates=project.gates, studies=project.studies)
+
+
+def test_a_name_with_a_dot_is_left_out(project: Project) -> None:
+    draft = write_draft(project)
+    edit(draft, "packages = {}", 'packages = { "ruamel.yaml" = "0.18", ruamel = "1" }')
+    variant = draft.with_name("variant.toml")
+    variant.write_text('extends = "toy.toml"\nid = "variant"\nwithout = ["engine.packages.ruamel.yaml"]\n')
+    found = plan(variant, gates=project.gates, studies=project.studies).protocol
+    assert found.engine["packages"] == {"ruamel": "1"}
+
+
+def test_names_that_come_twice_in_the_draft_before_are_refused(project: Project) -> None:
+    draft = write_draft(project)
+    edit(draft, 'name = "confirmation"', 'name = "selection"')
+    variant = draft.with_name("variant.toml")
+    variant.write_text('extends = "toy.toml"\n[[stages]]\nname = "selection"\nbase_seed = 5\n')
+    with pytest.raises(GatepostError, match=r"stages: names .*, expected all different"):
+        plan(variant, gates=project.gates, studies=project.studies)
+
+
+def test_a_chain_or_a_nesting_without_an_end_is_refused(project: Project) -> None:
+    folder = write_draft(project).parent
+    for n in range(1100):
+        (folder / f"{n}.toml").write_text(f'extends = "{n + 1}.toml"\n' if n < 1099 else 'id = "x"\n')
+    key = ".".join(["a"] * 600)
+    (folder / "deep.toml").write_text(f"{key} = 1\n")
+    (folder / "deeper.toml").write_text(f'extends = "deep.toml"\n{key} = 2\n')
+    for name in ("0.toml", "deeper.toml"):
+        with pytest.raises(GatepostError, match=r"nested too deeply|\$"):
+            plan(folder / name, gates=project.gates, studies=project.studies)
+
+
+def test_a_copied_study_under_the_old_name_is_refused(project: Project) -> None:
+    """Else the domain beside the draft would be ignored, and tasks be posed and graded by the first one's."""
+    draft = write_draft(project)
+    copy = draft.parent.with_name("mine")
+    copy.mkdir()
+    for path in draft.parent.iterdir():
+        if path.is_file():
+            (copy / path.name).write_bytes(path.read_bytes())
+    with pytest.raises(GatepostError, match=r"study.name is 'toy', so .*/mine/domain.py would not be used.*'mine'"):
+        plan(copy / "toy.toml", gates=project.gates, studies=project.studies)
+    (copy / "domain.py").unlink()
+    plan(copy / "toy.toml", gates=project.gates, studies=project.studies)

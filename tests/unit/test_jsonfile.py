@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -163,3 +164,12 @@ def test_reads_only_regular_files(tmp_path: Path) -> None:
         jsonfile.read_bytes(tmp_path)
     with pytest.raises(DataError, match="does not exist"):
         jsonfile.read_bytes(tmp_path / "absent.json")
+
+
+@pytest.mark.parametrize("repeated", ["k0", "k99999"])
+def test_a_repeated_key_among_many_is_found_in_time(repeated: str) -> None:
+    members = ",".join(f'"k{index}":1' for index in range(100_000))
+    began = time.process_time()
+    with pytest.raises(DataError, match=rf"many: key '{repeated}' appears twice in one object"):
+        jsonfile.loads(f'{{{members},"{repeated}":1}}'.encode(), source="many")
+    assert time.process_time() - began < 2

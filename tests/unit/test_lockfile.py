@@ -1,5 +1,6 @@
 """A lock of the environment: what counts as a pin, and how it becomes part of the frozen plan."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -87,6 +88,45 @@ def test_refuses_what_is_no_lock(tmp_path: Path, name: str) -> None:
     path.write_bytes(content)
     with pytest.raises(DataError, match=f"environment.lock.*{message}"):
         read_pins(path)
+
+
+LONG = 1_000_000
+"""Bytes of a file that took minutes where a pattern tried each of its characters anew."""
+
+LONG_LOCKS = {
+    "spaces before a comment": (" " * LONG + "# a\na==1", {"a": "1"}),
+    "spaces before nothing": ("a==1\n" + " " * LONG, {"a": "1"}),
+    "spaces before a hash": ("a==1" + " " * LONG + HASH, {"a": "1"}),
+    "spaces inside": ("a==1" + " " * LONG + "b", None),
+    "tabs and spaces inside": ("a==1" + "\t " * (LONG // 2) + "b", None),
+    "wide spaces inside": ("a==1" + "\u3000" * (LONG // 3) + "b", None),
+    "continued lines": ("\\\n" * (LONG // 2) + "a==1", {"a": "1"}),
+    "continued lines alone": ("a==1\n" + "\\\n" * (LONG // 2), {"a": "1"}),
+    "hashes": ("a==1" + " --hash=sha256:ab" * (LONG // 17), {"a": "1"}),
+    "continued hashes": ("a==1" + " \\\n --hash=sha256:ab" * (LONG // 20), {"a": "1"}),
+    "hashes that are none": ("a==1 " + "--hash=" * (LONG // 7), None),
+    "a hash without an end": ("a==1 --hash=a:" + "a" * LONG + "!", None),
+    "comments": (" #" * (LONG // 2) + "\na==1", {"a": "1"}),
+    "no comments": ("a" + "x#" * (LONG // 2), None),
+    "a name": ("a" * LONG, None),
+    "a name of dots": ("a." * (LONG // 2), None),
+    "open brackets": ("a==1;" + "(" * LONG, None),
+    "empty lines": ("\n" * LONG + "a==1", {"a": "1"}),
+}
+
+
+@pytest.mark.parametrize("name", LONG_LOCKS)
+def test_a_long_lock_takes_no_longer_than_its_length(tmp_path: Path, name: str) -> None:
+    content, pins = LONG_LOCKS[name]
+    path = tmp_path / "environment.lock"
+    path.write_text(content)
+    began = time.process_time()
+    if pins is None:
+        with pytest.raises(DataError, match=r"environment\.lock:1: .*, expected package==version"):
+            read_pins(path)
+    else:
+        assert read_pins(path) == pins
+    assert time.process_time() - began < 2
 
 
 def test_the_shipped_lock_is_the_published_environment() -> None:

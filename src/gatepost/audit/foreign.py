@@ -27,11 +27,15 @@ class Foreign(NamedTuple):
             here = Foreign(self.file, here.value[name], path)
         return here
 
-    def count(self, pointer: str) -> int:
-        """A whole number from 0."""
+    def has(self, name: str) -> bool:
+        """Whether the value is an object with that field."""
+        return isinstance(self.value, Mapping) and name in self.value
+
+    def count(self, pointer: str, *, at_least: int = 0) -> int:
+        """A whole number from ``at_least``."""
         found = self.at(pointer)
-        if type(found.value) is not int or found.value < 0:
-            found.refuse("a whole number from 0")
+        if type(found.value) is not int or found.value < at_least:
+            found.refuse(f"a whole number from {at_least}")
         return int(found.value)
 
     def counts(self, pointer: str) -> list[int]:
@@ -41,12 +45,20 @@ class Foreign(NamedTuple):
             found.refuse("a list of whole numbers from 0")
         return list(found.value)
 
-    def number(self, pointer: str) -> float:
-        """A number above 0."""
+    def number(self, pointer: str, *, at_least: float | None = None) -> float:
+        """A number from ``at_least``, or one above 0."""
         found = self.at(pointer)
-        if type(found.value) not in (int, float) or not found.value > 0:
-            found.refuse("a number above 0")
+        right = type(found.value) in (int, float) and (found.value > 0 if at_least is None else found.value >= at_least)
+        if not right:
+            found.refuse("a number above 0" if at_least is None else f"a number from {at_least}")
         return float(found.value)
+
+    def truth(self, pointer: str) -> bool:
+        """True or false."""
+        found = self.at(pointer)
+        if not isinstance(found.value, bool):
+            found.refuse("true or false")
+        return bool(found.value)
 
     def text(self, pointer: str) -> str:
         """A string that is not empty."""

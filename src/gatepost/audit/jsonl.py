@@ -16,7 +16,7 @@ from gatepost.audit.foreign import Foreign
 from gatepost.errors import DataError
 from gatepost.evidence import Row
 from gatepost.fingerprint import RowKey
-from gatepost.jsonfile import loads
+from gatepost.jsonfile import MAX_RECORD_BYTES, loads, open_regular
 from gatepost.verdict import JSON
 
 REQUIRED = ("task_id", "sample_index", "seed", "prompt_tokens", "token_ids", "finish_reason")
@@ -26,17 +26,20 @@ LIMIT = 2**31
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """Read rows one by one. Raises ``DataError`` naming file, line, field, what was found and what was expected."""
+    """Read rows one by one.
+
+    Raises ``DataError`` naming file, line, field, what was found and what was expected; for a link, a pipe, a device or
+    a folder, ``IntegrityError``.
+    """
     seen: dict[RowKey, int] = {}
-    try:
-        with path.open("rb") as lines:
-            for number, line in enumerate(lines, start=1):
-                row = _row(Foreign(f"{path}:{number}", loads(line, source=f"{path}:{number}")))
-                if (first := seen.setdefault(row.key, number)) != number:
-                    raise DataError(f"{path}:{number}: {row.key} is that of line {first}")
-                yield row
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+    with open_regular(path) as lines:
+        for number, line in enumerate(iter(lambda: lines.readline(MAX_RECORD_BYTES + 1), b""), start=1):
+            if len(line) > MAX_RECORD_BYTES:
+                raise DataError(f"{path}:{number}: is longer than {MAX_RECORD_BYTES} bytes, expected a row")
+            row = _row(Foreign(f"{path}:{number}", loads(line, source=f"{path}:{number}")))
+            if (first := seen.setdefault(row.key, number)) != number:
+                raise DataError(f"{path}:{number}: {row.key} is that of line {first}")
+            yield row
     if not seen:
         raise DataError(f"{path}: is empty, expected a row a line")
 
@@ -55,7 +58,7 @@ def _row(line: Foreign) -> Row:
     second: dict[str, JSON] = {name: _number(line, name) for name in forced if name != "stage_one_finish_reason"}
     if forced:
         second["stage_one_finish_reason"] = _reason(line, "stage_one_finish_reason")
-    return Row(
+    row = Row(
         key=RowKey(line.text("task_id"), _number(line, "sample_index")),
         seed=_number(line, "seed"),
         prompt_tokens=_number(line, "prompt_tokens"),
@@ -65,6 +68,10 @@ def _row(line: Foreign) -> Row:
         claims=claims,
         **second,
     )
+    begin = row.injected_start or 0
+    if begin + row.injected_tokens > len(row.token_ids):
+        line.at("injected_tokens").refuse(f"at most what {len(row.token_ids)} ids hold from {begin} on")
+    return row
 
 
 def _number(line: Foreign, name: str) -> int:

@@ -90,22 +90,24 @@ class PublishedRun:
 
     Attributes:
         rows: dictionaries as published, token ids and text joined.
+        rows_file: where the ids lie.
         rows_sha256: digest of the published rows file, recomputed from what was read.
         tasks: split -> task file.
     """
 
     rows: tuple[Mapping[str, JSON], ...]
+    rows_file: Path
     rows_sha256: str
     tasks: Mapping[str, Path]
 
 
 def read_run(source: Path) -> PublishedRun:
     """Read a published run in either layout. Raises ``DataError`` naming what is missing or malformed."""
-    if (source / "rows_tokens.jsonl.gz").is_file():
-        rows = tuple(_joined(source / "rows_tokens.jsonl.gz", source / "rows_decoded.jsonl.gz"))
+    if (rows_file := source / "rows_tokens.jsonl.gz").is_file():
+        rows = tuple(_joined(rows_file, source / "rows_decoded.jsonl.gz"))
         tasks = {split: source / f"tasks_{split}.jsonl" for split in SPLITS}
-    elif (source / "runs" / "budget_selection_rows.jsonl").is_file():
-        rows = tuple(_lines(source / "runs" / "budget_selection_rows.jsonl", FIELDS))
+    elif (rows_file := source / "runs" / "budget_selection_rows.jsonl").is_file():
+        rows = tuple(_lines(rows_file, FIELDS))
         tasks = {split: source / "data" / "procedural" / f"{split}.jsonl" for split in SPLITS}
     else:
         raise DataError(
@@ -114,15 +116,22 @@ def read_run(source: Path) -> PublishedRun:
         )
     # The authors wrote one row a line with sorted keys and Python's default separators.
     published = "".join(json.dumps(row, sort_keys=True) + "\n" for row in rows)
-    return PublishedRun(rows, hashlib.sha256(published.encode()).hexdigest(), tasks)
+    return PublishedRun(rows, rows_file, hashlib.sha256(published.encode()).hexdigest(), tasks)
 
 
 def import_run(source: Path, into: Path, *, clock: Clock = utc_now) -> Archive:
     """Freeze the transcribed plan with the published tasks, and judge the published rows under it."""
     run = read_run(source)
-    files = ((f"tasks_{split}.jsonl", jsonfile.read_bytes(path)) for split, path in run.tasks.items())
+    tasks = {f"tasks_{split}.jsonl": path for split, path in run.tasks.items()}
     draft = bundled.folder("studies") / "native_seam" / "published.toml"
-    return import_into(into, draft, files, lambda archive, gates: _import_selection(archive, run, gates), clock=clock)
+    return import_into(
+        into,
+        draft,
+        {name: jsonfile.read_bytes(path, at_most=jsonfile.MAX_RECORD_BYTES) for name, path in tasks.items()},
+        lambda archive, gates: _import_selection(archive, run, gates),
+        origins={**tasks, **dict.fromkeys(("rows.parquet", "text.parquet", "grades.parquet"), run.rows_file)},
+        clock=clock,
+    )
 
 
 def _import_selection(archive: Archive, run: PublishedRun, gates: Gates) -> None:

@@ -17,6 +17,17 @@ from gatepost.absence import AbsentRows, PromptDigest
 from gatepost.archive import Archive
 from gatepost.audit import rows as tables
 from gatepost.audit.absent import write_absent_rows, write_prompt_digests
+from gatepost.audit.claims import (
+    COUNTS,
+    SHOWN,
+    adequate_by_counts,
+    read_claims,
+    require_consistent,
+    require_met,
+    require_same,
+    require_verdict,
+    shown,
+)
 from gatepost.audit.foreign import Foreign
 from gatepost.audit.imports import TRANSCRIBED, commit_step, import_into, published_bytes
 from gatepost.audit.jsonl import read_rows
@@ -25,15 +36,15 @@ from gatepost.errors import DataError
 from gatepost.evidence import Plan, Record, Row
 from gatepost.gatefiles import Gates
 from gatepost.journal import Clock, utc_now
-from gatepost.ladder import Judgement, Step, audit
-from gatepost.stages import GateEntry
+from gatepost.ladder import Step, audit
+from gatepost.records import plan_of
 from gatepost.stepfiles import write_session
-from gatepost.verdict import JSON, Check, Verdict, share
+from gatepost.verdict import JSON
 
 EXPERIMENT = "qwen35_4b_verified_macro_exact_cudagraph_rerun"
 AUDITS = ("49k", "61k")
 LIBRARY = "designed_ceiling"
-PROBE, TERMINATION = "probe", "termination"
+PROBE = "probe"
 
 BOTH_AUDITS = "audits.json"
 COMPACT = {name: f"{name}.json" for name in ("catalog", "selection", "prompt_manifest", "libraries")} | {
@@ -46,24 +57,6 @@ PUBLIC = {
     "libraries": "data/libraries.json",
     "tasks": "data/tasks.json",
 }
-COUNTS = (
-    "samples",
-    "forced_interventions",
-    "reasoning_boundary_contacts",
-    "periodic_loop_contacts",
-    "unresolved_cap_contacts",
-    "answer_limit_contacts",
-    "answer_restarts_after_natural_close",
-    "stage1_length_finishes",
-)
-_COUNTED = {
-    "complete_rows": "samples",
-    "unresolved_share": "unresolved_cap_contacts",
-    "answer_limit_share": "answer_limit_contacts",
-    "loop_share": "periodic_loop_contacts",
-}
-"""Check of the termination gate -> the authors' name for its count."""
-
 LIMITS = [
     TRANSCRIBED,
     "of the CUDA graphs sizes and decode mode were published, mode and maximum were not; nor was the live context",
@@ -100,7 +93,9 @@ class PublishedRun:
     selection: Foreign
     probes: tuple[PublishedProbe, ...]
     prompts: tuple[PromptDigest, ...]
+    prompt_manifest: Path
     tasks: tuple[Mapping[str, JSON], ...]
+    tasks_file: Path
 
 
 def is_run(source: Path) -> bool:
@@ -111,7 +106,8 @@ def is_run(source: Path) -> bool:
 def read_run(source: Path) -> PublishedRun:
     """Read a published run in either layout. Raises ``DataError`` naming what is missing or does not fit."""
     compact = (source / BOTH_AUDITS).is_file()
-    documents = {name: _read(source / path) for name, path in (COMPACT if compact else PUBLIC).items()}
+    paths = {name: source / path for name, path in (COMPACT if compact else PUBLIC).items()}
+    documents = {name: _read(path) for name, path in paths.items()}
     if compact:
         both = _read(source / BOTH_AUDITS)
         audits = {name: both.at(name) for name in AUDITS}
@@ -119,13 +115,16 @@ def read_run(source: Path) -> PublishedRun:
         audits = {name: _read(source / f"analysis/scientific_smoke_{name}_termination_audit.json") for name in AUDITS}
     for document in (*audits.values(), documents["catalog"]):
         document.expect("experiment_id", EXPERIMENT)
+    tasks = tuple(_tasks(documents["tasks"], documents["libraries"]))
     return PublishedRun(
         audits=audits,
         catalog=documents["catalog"],
         selection=documents["selection"],
         probes=tuple(_probe(audits[name], documents["catalog"], documents["selection"]) for name in AUDITS),
-        prompts=tuple(_prompts(documents["prompt_manifest"])),
-        tasks=tuple(_tasks(documents["tasks"], documents["libraries"])),
+        prompts=tuple(_prompts(documents["prompt_manifest"], [str(task["task_id"]) for task in tasks])),
+        prompt_manifest=paths["prompt_manifest"],
+        tasks=tasks,
+        tasks_file=paths["tasks"],
     )
 
 
@@ -142,11 +141,16 @@ def import_run(source: Path, into: Path, *, rows: Path | None = None, clock: Clo
     draft = bundled.folder("studies") / "verified_macro" / "published.toml"
 
     def fill(archive: Archive, gates: Gates) -> None:
+        _require_consistent(run, archive)
         for probe in run.probes:
             if audit(archive.protocol, archive.judgements()).step == probe.step:
-                _import_probe(archive, run, probe, gates, None if rows is None else rows / f"{probe.step}.jsonl")
+                held = None if rows is None else rows / f"{probe.step}.jsonl"
+                if held is not None:
+                    origins["rows.parquet"] = held
+                _import_probe(archive, run, probe, gates, held)
 
-    return import_into(into, draft, [("tasks_smoke.jsonl", lines.encode())], fill, clock=clock)
+    origins = {"tasks_smoke.jsonl": run.tasks_file, "prompt_digests.json": run.prompt_manifest}
+    return import_into(into, draft, {"tasks_smoke.jsonl": lines.encode()}, fill, origins=origins, clock=clock)
 
 
 def record_of(plan: Plan, run: PublishedRun, probe: PublishedProbe) -> Record:
@@ -160,30 +164,25 @@ def record_of(plan: Plan, run: PublishedRun, probe: PublishedProbe) -> Record:
     )
 
 
-def termination_entry(plan: Plan) -> GateEntry:
-    """The registered termination gate."""
-    return next(entry for entry in plan.stage.gates if entry.name == TERMINATION)
+def plan_at(archive: Archive, probe: PublishedProbe) -> Plan:
+    """What was registered of a probe, whether or not the ladder opens it."""
+    protocol = archive.protocol
+    stage, rung = protocol.stage(PROBE), protocol.rung(probe.rung)
+    return plan_of(archive, stage, rung, recorded_digest=protocol.digest)
 
 
-def termination_by_claims(plan: Plan, absent: AbsentRows) -> Verdict:
-    """What the registered termination gate would say if the authors' counts were so. No evidence: a claim, judged.
-
-    Every contact is a loop or unresolved, so that the unresolved are what is left of the contacts without the loops;
-    a contact is a forced close or one at the boundary, whose union is known only where one of them is everything.
-    """
-    entry, claims, n = termination_entry(plan), absent.claims, len(plan.keys)
-    loops, every = len(claims["period_tokens"]), claims["samples"] == n
-    touched = max(claims["forced_interventions"], claims["reasoning_boundary_contacts"])
-    unresolved = touched - loops if touched == n else None
-    checks = (
-        Check("complete_rows", claims["samples"] if every else None, "==", n, k=claims["samples"], n=n),
-        share("unresolved_share", unresolved, n, "<", entry.thresholds["max_unresolved_share"]),
-        share(
-            "answer_limit_share", claims["answer_limit_contacts"], n, "<", entry.thresholds["max_answer_limit_share"]
-        ),
-        share("loop_share", loops, n, "<=", entry.thresholds["max_loop_share"]),
-    )
-    return Verdict(entry.name, entry.version, "adequacy", checks)
+def _require_consistent(run: PublishedRun, archive: Archive) -> None:
+    adequate = False
+    for document, rung, probe in zip(run.audits.values(), archive.protocol.rungs, run.probes, strict=True):
+        document.expect("bundle.thinking_budget", rung.max_think_tokens)
+        plan = plan_at(archive, probe)
+        require_consistent(document, plan)
+        tried = run.selection.one("tiers", "budget", rung.max_think_tokens).at("scientific_probe")
+        if tried.has("termination"):
+            require_same(document, tried.at("termination"))
+        adequate = adequate or adequate_by_counts(document, plan)
+    if not adequate:  # else a matrix followed, and decided
+        require_verdict(run.selection, "pass", follows=False)
 
 
 def _import_probe(archive: Archive, run: PublishedRun, probe: PublishedProbe, gates: Gates, rows: Path | None) -> None:
@@ -198,21 +197,27 @@ def _import_probe(archive: Archive, run: PublishedRun, probe: PublishedProbe, ga
         commit_step(archive, probe.step, number, folder, gates, limits=limits)
         return
     held = tuple(read_rows(rows))
+    _require_published_prompts(held, run.prompts, source=str(rows))
     tables.write_rows(folder / "rows.parquet", held)
     published = f"{absent.path}, {absent.size_bytes} bytes, SHA-256 {absent.sha256}"
-    limits = [*LIMITS, f"rows were converted from {published}: those bytes were not read", f"claimed and met: {claims}"]
+    met = ", ".join(f"{name} {absent.claims[name]}" for name in SHOWN)
+    limits = [
+        *LIMITS,
+        f"rows were converted from {published}: those bytes were not read",
+        f"claimed and met: {met}",
+        f"claimed, and shown by no row: generation_seconds {absent.claims['generation_seconds']}",
+    ]
     (judgement,) = commit_step(archive, probe.step, number, folder, gates, limits=limits)
-    _require_claims(judgement, held, absent, source=str(rows))
+    require_met(dict(shown(judgement, plan_at(archive, probe), held)), absent.claims, source=str(rows))
 
 
-def _require_claims(judgement: Judgement, rows: Sequence[Row], absent: AbsentRows, *, source: str) -> None:
-    """Raise ``DataError`` unless rows give the counts that were published of them: else they are other rows."""
-    termination = next(verdict for verdict in judgement.verdicts if verdict.gate == TERMINATION)
-    counts: dict[str, int | None] = {_COUNTED[check.name]: check.k for check in termination.checks}
-    counts["sampled_tokens"] = sum(row.sampled_tokens for row in rows)
-    for name, count in counts.items():
-        if count != absent.claims[name]:
-            raise DataError(f"{source}: {name}: these rows give {count}, published are {absent.claims[name]}")
+def _require_published_prompts(rows: Sequence[Row], prompts: Sequence[PromptDigest], *, source: str) -> None:
+    lengths = {prompt.task_id: prompt.prompt_tokens for prompt in prompts}
+    for row in rows:
+        if row.key.task_id not in lengths:
+            raise DataError(f"{source}: {row.key}: task_id is that of no published prompt")
+        if row.prompt_tokens != (published := lengths[row.key.task_id]):
+            raise DataError(f"{source}: {row.key}: prompt_tokens is {row.prompt_tokens}, published are {published}")
 
 
 def _probe(audit: Foreign, catalog: Foreign, selection: Foreign) -> PublishedProbe:
@@ -225,19 +230,13 @@ def _probe(audit: Foreign, catalog: Foreign, selection: Foreign) -> PublishedPro
     artifacts.expect("rows", file.text("sha256"))
     audit.expect("bundle.n_records", entry.count("n_records"))
     audit.expect("bundle.n_completions", entry.count("n_records") * entry.count("k"))
-    termination, generation = audit.at("termination"), audit.at("generation")
-    claims = {
-        **{name: termination.count(name) for name in COUNTS},
-        "period_tokens": termination.counts("period_tokens"),
-        "sampled_tokens": generation.count("sampled_tokens"),
-        "generation_seconds": generation.number("generation_seconds"),
-    }
+    audit.expect("bundle.k", entry.count("k"))
     rows = AbsentRows(
         path=file.text("relative_path"),
         size_bytes=file.count("bytes"),
         sha256=file.text("sha256"),
         rows=audit.count("bundle.n_completions"),
-        claims=claims,
+        claims=read_claims(audit),
     )
     return PublishedProbe(str(budget), _facts(audit), rows)
 
@@ -248,34 +247,49 @@ def _facts(audit: Foreign) -> EngineFacts:
         kind="vllm",
         versions={},
         kv_cache={
-            "block_size": capacity.count("block_size_tokens"),
-            "kv_cache_size_tokens": capacity.count("live_kv_cache_tokens"),
+            "block_size": capacity.count("block_size_tokens", at_least=1),
+            "kv_cache_size_tokens": capacity.count("live_kv_cache_tokens", at_least=1),
         },
         cuda_graphs={
             "requested_capture_sizes": graphs.counts("requested_capture_sizes"),
             "resolved_capture_sizes": graphs.counts("resolved_capture_sizes"),
             "decode_mode": graphs.text("decode_mode"),
-            "has_full_cudagraphs": graphs.at("has_full_cudagraphs").value,
+            "has_full_cudagraphs": graphs.truth("has_full_cudagraphs"),
         },
-        scheduler={"max_num_seqs": capacity.count("max_num_seqs")},
+        scheduler={"max_num_seqs": capacity.count("max_num_seqs", at_least=1)},
     )
 
 
-def _prompts(manifest: Foreign) -> Iterator[PromptDigest]:
-    """The base arm's prompts, under the ids of their tasks."""
-    for entry in manifest.each("arms.base"):
-        task_id = entry.text("id").removesuffix("::base")
-        yield PromptDigest(task_id, entry.count("prompt_tokens"), entry.text("rendered_prompt_sha256"))
+def _prompts(manifest: Foreign, task_ids: Sequence[str]) -> Iterator[PromptDigest]:
+    """The base arm's prompts, under the ids of their tasks: one for each task."""
+    entries = {entry.text("id").removesuffix("::base"): entry for entry in _by_id(manifest, "arms.base")}
+    for task_id in task_ids:
+        if task_id not in entries:
+            raise DataError(f"{manifest.at('arms.base')}: holds no prompt of task {task_id!r}, expected one of each")
+    for task_id, entry in entries.items():
+        if task_id not in task_ids:
+            entry.at("id").refuse("a prompt of a task of the smoke splits")
+        yield PromptDigest(task_id, entry.count("prompt_tokens", at_least=1), entry.text("rendered_prompt_sha256"))
 
 
 def _tasks(document: Foreign, libraries: Foreign) -> Iterator[Mapping[str, JSON]]:
     """The tasks of the smoke splits as the task domain reads them, each with the designed arm's library."""
     macros = libraries.at(f"libraries.{LIBRARY}").each("macros")
     library = {macro.text("token"): macro.at("expansion").value for macro in macros}
-    for task in document.each("tasks"):
+    for task in _by_id(document, "tasks"):
         if task.text("split").startswith("smoke"):
             kept = {name: task.at(name).value for name in ("min_depth", "program", "visible", "hidden", "probe")}
             yield {"task_id": task.text("id"), "library": library, "motifs": task.at("motif_names").value, **kept}
+
+
+def _by_id(document: Foreign, pointer: str) -> Iterator[Foreign]:
+    """The items of a list, each with an ``id`` of its own."""
+    seen = set[str]()
+    for item in document.each(pointer):
+        if (name := item.text("id")) in seen:
+            item.at("id").refuse("an id of its own")
+        seen.add(name)
+        yield item
 
 
 def _read(path: Path) -> Foreign:

@@ -14,6 +14,7 @@ from typing import TypeVar, cast
 import pytest
 
 from gatepost import integrity
+from gatepost.approval import require_checked
 from gatepost.archive import Archive
 from gatepost.differences import Difference
 from gatepost.errors import GatepostError, OrderError
@@ -24,7 +25,7 @@ from gatepost.plugin.terminal import ArchiveSummary, ProgressLine
 from gatepost.preflight import AttemptReplay, preflights, replay_preflight
 from gatepost.probe import Probe
 from gatepost.replay import StepReplay, replay_ladder, replay_step
-from gatepost.report import replay_text, summary
+from gatepost.report import before_generation, replay_text, summary
 from gatepost.status import how_to_go_on, needs_accelerator
 
 T = TypeVar("T")
@@ -109,13 +110,15 @@ class ArchiveReplay:
         return self._once(step, lambda: replay_step(self.archive, step, gates=gates, studies=studies))
 
     def _attempt(self, folder: Path) -> AttemptReplay:
-        return self._once(folder, lambda: replay_preflight(self.archive, folder, gates=self._workspace.gates))
+        gates, studies = self._workspace.gates, self._workspace.studies
+        return self._once(folder, lambda: replay_preflight(self.archive, folder, gates=gates, studies=studies))
 
     def _require_whole(self) -> None:
         try:
             self.check_integrity()
         except GatepostError:
             raise GatepostError(f"{self.root}: not judged, since the archive is not whole: see integrity") from None
+        self._once("approvals", lambda: require_checked(self.archive))
 
     @staticmethod
     def _require_none(differences: Iterable[Difference | str]) -> None:
@@ -151,8 +154,16 @@ def run_step(config: pytest.Config, archive: Archive, expected: Step | None = No
 
 
 def run_step_and_sum_up(config: pytest.Config, archive: Archive, expected: Step) -> ArchiveSummary:
-    """Run the open step; returns the table of what is on record after it."""
+    """Run the open step, or its preflight; returns the table of what is on record after it."""
     decision = run_step(config, archive, expected)
+    if config.getoption("gatepost_preflight"):
+        (*_, folder) = preflights(archive)
+        installed = workspace(config)
+        attempt = replay_preflight(archive, folder, gates=installed.gates, studies=installed.studies)
+        text = "\n".join(
+            [f"{archive.protocol.id}  {archive.protocol.digest}", *map("  {}".format, before_generation(attempt))]
+        )
+        return {"protocol": archive.protocol.id, "decision": f"{decision}; its preflight passed", "text": text}
     notes = [f"{step}: {limit}" for step in archive.finished_steps() for limit in archive.receipt(step)["limits"]]
     root = archive.catalog()["root"]
     text = summary(archive.protocol, archive.judgements(), decision, notes=notes, root=root)
