@@ -10,9 +10,9 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeGuard
 
 from gatepost.absence import prompt_lengths
+from gatepost.counts import count_of
 from gatepost.engine import EngineFacts
 from gatepost.engines.plain import to_plain
 from gatepost.errors import IntegrityError
@@ -78,30 +78,26 @@ def require_counts(path: Path, counted: Mapping[str, JSON] | None, rows: Sequenc
         path: of the file that holds the counts.
         counted: what the scheduler says of itself after generation.
     """
-    counted = counted or {}
     sampled, longest = sum(row.sampled_tokens for row in rows), max((row.sampled_tokens for row in rows), default=0)
-    speculative = counted.get("speculative_tokens")
-    least_steps = -(-longest // (1 + speculative)) if _is_count(speculative) else 0
+    speculative = count_of(counted, "speculative_tokens")
+    least_steps = 0 if speculative is None else -(-longest // (1 + speculative))
     least = {"sampled_tokens": sampled, "steps": least_steps}
-    found = {name: counted.get(name) for name in least}
-    if isinstance(dispatch := counted.get("dispatch"), list) and all(map(_is_entry, dispatch)):
+    found = {name: count_of(counted, name) for name in least}
+    dispatch = (counted or {}).get("dispatch")
+    if isinstance(dispatch, list) and all(map(_is_entry, dispatch)):
         found["dispatch.steps"] = sum(entry["steps"] for entry in dispatch)
         found["dispatch.tokens"] = sum(entry["steps"] * entry["tokens"] for entry in dispatch)
         least |= {"dispatch.steps": least_steps, "dispatch.tokens": sampled}
     for name, count in found.items():
-        if _is_count(count) and count < least[name]:
+        if count is not None and count < least[name]:
             raise IntegrityError(
                 f"{path}: field engine.scheduler.{name} is {count}, rows.parquet takes at least {least[name]}: "
                 f"{sampled} sampled ids, {longest} in its longest row"
             )
 
 
-def _is_count(value: JSON) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
 def _is_entry(entry: JSON) -> bool:
-    return isinstance(entry, dict) and all(_is_count(entry.get(name)) for name in ("steps", "tokens"))
+    return count_of(entry, "steps") is not None and count_of(entry, "tokens") is not None
 
 
 def _require_prompts(folder: Path, name: str, lengths: Sequence[tuple[str, int]], record: Record) -> None:

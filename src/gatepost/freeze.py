@@ -67,8 +67,8 @@ def plan(draft: Path, *, gates: Gates, studies: Iterable[Path], starts_engine: b
         if any(stage.scores for stage in protocol.stages):
             scoring_domain(domain, where=f"study {protocol.study} scores")
         paths = {"model.path": protocol.model.path, "adapter.path": protocol.adapter and protocol.adapter.path}
-        folders = [find_folder(path, starts_near(draft), field=name) for name, path in paths.items() if path]
-        refuse_forbidden(protocol, [*bound.sources, *folders], near=draft)
+        loaded = [find_folder(path, starts_near(draft), field=name) for name, path in paths.items() if path]
+        refuse_forbidden(protocol, [*bound.sources, *loaded], near=draft)
     except RegistrationError as error:
         raise RegistrationError(f"{source}: {error}") from None
     return FrozenPlan(protocol, data, bound.files)

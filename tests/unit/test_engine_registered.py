@@ -8,17 +8,8 @@ import pytest
 from gatepost.engines.options import refuse_impossible
 from gatepost.errors import EngineError, RegistrationError
 from tests.archives import create_project
+from tests.engines.conftest import OPTIONS as TRANSFORMERS
 from tests.engines.vllm_engines import OPTIONS as VLLM
-
-TRANSFORMERS: dict[str, Any] = {
-    "device": "cpu",
-    "dtype": "float32",
-    "attention": "sdpa",
-    "use_cache": True,
-    "max_model_len": 512,
-    "threads": 1,
-    "deterministic": True,
-}
 
 
 @pytest.mark.parametrize(
