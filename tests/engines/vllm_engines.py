@@ -1,4 +1,4 @@
-"""Tiny models on the CPU build of vLLM, for the tests of the real engine; they are skipped where vLLM is not installed.
+"""Tiny models for the tests of the real vLLM, on its CPU build or on a GPU; skipped where vLLM is not installed.
 
 Run them with the Python of an environment that has it: ``python -m pytest tests/engines -k vllm``.
 """
@@ -15,12 +15,13 @@ import pytest
 
 from gatepost.engine import EngineSpec
 from gatepost.engines.child import ChildSession
+from gatepost.plugin.live import missing_accelerator
 from gatepost.testing import build_spec
 
 needs_vllm = pytest.mark.skipif(importlib.util.find_spec("vllm") is None, reason="needs the extra gatepost[vllm]")
 
 OPTIONS: dict[str, object] = {
-    "device": "cpu",
+    "device": "cuda" if missing_accelerator() is None else "cpu",
     "dtype": "float32",
     "max_model_len": 512,
     "max_num_seqs": 8,
