@@ -13,7 +13,7 @@ from gatepost.engine import Engine, EngineSpec
 from gatepost.engines.child import ChildSession
 from gatepost.errors import EngineError
 from gatepost.testing import EngineContract, build_request, build_sampling, collect
-from tests.engines.vllm_engines import build_model, needs_vllm, running, vllm_spec
+from tests.engines.vllm_engines import build_model, cpu_build, needs_vllm, running, vllm_spec
 
 pytestmark = needs_vllm
 
@@ -41,6 +41,7 @@ class TestVLLM(EngineContract):
     observes_forwards = False
 
 
+@cpu_build
 def test_facts_are_read_back(engine: ChildSession, folder: Path) -> None:
     facts = engine.facts()
     assert (facts.device, facts.dtype, facts.attention) == ("cpu", "float32", "CPU_ATTN")
@@ -69,6 +70,7 @@ def test_the_cache_is_read_back(engine: ChildSession) -> None:
     assert cache["kv_cache_size_tokens"] == cache["num_blocks"] * cache["block_size"]
 
 
+@cpu_build
 def test_a_build_without_graphs_says_so(engine: ChildSession) -> None:
     graphs = engine.facts().cuda_graphs
     assert graphs is not None
@@ -104,6 +106,7 @@ def test_counters_appear_with_the_first_generation(fresh_engine: Engine) -> None
     assert (prefill["tokens"], prefill["steps"]) == (3 * len(prompt.token_ids), 1)
 
 
+@cpu_build
 def test_an_over_committed_cache_preempts(folder: Path) -> None:
     """Case b2: the prompts fit, their growth does not. The same requests in a larger pool are not touched."""
     assert _preemptions(folder, num_gpu_blocks=6) > 0
@@ -147,6 +150,7 @@ def test_explicit_sizes_are_reported_as_asked(folder: Path) -> None:
     assert (graphs["resolved_capture_sizes"], graphs["mode"]) == ([], "NONE")
 
 
+@cpu_build
 def test_what_vllm_drops_without_a_word_shows(folder: Path) -> None:
     """The CPU build schedules synchronously, whatever it is asked for."""
     with running(vllm_spec(folder, async_scheduling=True)) as session:

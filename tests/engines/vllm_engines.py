@@ -20,9 +20,12 @@ from gatepost.testing import build_spec
 
 needs_vllm = pytest.mark.skipif(importlib.util.find_spec("vllm") is None, reason="needs the extra gatepost[vllm]")
 
+DEVICE = "cuda" if missing_accelerator() is None else "cpu"
+cpu_build = pytest.mark.skipif(DEVICE != "cpu", reason="is about the CPU build of vLLM")
+
 OPTIONS: dict[str, object] = {
-    "device": "cuda" if missing_accelerator() is None else "cpu",
-    "dtype": "float32",
+    "device": DEVICE,
+    "dtype": "float32" if DEVICE == "cpu" else "bfloat16",  # on CUDA adapters are half floats
     "max_model_len": 512,
     "max_num_seqs": 8,
     "max_num_batched_tokens": 1024,

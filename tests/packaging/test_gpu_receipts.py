@@ -14,7 +14,11 @@ from tests.live.test_geometry import EXACT, REFUSED
 
 ROOT = Path(__file__).resolve().parents[2]
 GATES = Gates([])
-RATES = {"exact": [2618, 2758], "implicit": [923, 807], "eager": [942, 887]}
+RATES = {
+    "exact": [2618, 2758, 2628, 2706],
+    "implicit": [923, 807, 811, 1000],
+    "eager": [942, 887, 784, 947],
+}
 """Sampled tokens per second, as docs/performance.md has them."""
 
 
@@ -71,6 +75,7 @@ def test_the_graphs_that_the_rates_come_from(graphs: str, mode: str) -> None:
     assert frozen.data == (root / "protocol.json").read_bytes()
     replayed = replay(root, gates=GATES, studies=())
     assert replayed.faithful
+    assert str(replayed.decision) == "decision: MEASURED selected=512"
     for run in replayed.steps:
         facts = facts_of(replayed.archive.step_folder(run.step))
         assert facts is not None
@@ -78,7 +83,7 @@ def test_the_graphs_that_the_rates_come_from(graphs: str, mode: str) -> None:
         decoding = [entry for entry in facts.scheduler["dispatch"] if entry["tokens"] <= 19]
         assert {entry["mode"] for entry in decoding} == {mode}
         assert sum(entry["steps"] for entry in decoding) == 511
-    assert rates(replayed.archive) == pytest.approx(RATES[graphs], abs=0.5)
+    assert rates(replayed.archive) == pytest.approx(RATES[graphs], abs=0.6)
 
 
 def test_the_macro_ladder_ran_on_full_graphs() -> None:
