@@ -9,9 +9,10 @@ BIN := $(VENV)/bin
 RUNS := build/probe
 LADDER := build/ladder
 STUDY ?= protocol
+SAMPLE ?= 40
 ID = $(shell sed -n 's/^id = "\(.*\)"/\1/p' studies/native_seam/$(STUDY).toml)
 
-.PHONY: setup probe test faults test-vllm test-gpu speed ladder lint types bench replay core-replay conformance train format clean
+.PHONY: setup probe test faults mutants test-vllm test-gpu speed ladder lint types bench replay core-replay conformance train format clean
 
 setup: $(VENV)/.installed
 
@@ -19,7 +20,7 @@ $(VENV)/.installed: pyproject.toml requirements/embedded.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet -r requirements/embedded.txt
-	$(BIN)/python -m pip install --quiet -e '.[approval,transformers]' --group dev
+	$(BIN)/python -m pip install --quiet -e '.[approval,compiled,report,transformers]' --group dev
 	touch $@
 
 # Freeze the study, then one pytest invocation per step until the ladder is terminal: nothing advances by itself.
@@ -36,7 +37,13 @@ test: setup lint types core-replay
 
 # A fault at every system call that writes, and the power lost at each: minutes. `make test` tries a few of them.
 faults: setup
-	GATEPOST_FAULTS=all $(BIN)/pytest -q -n 2 tests/faults
+	GATEPOST_FAULTS=all $(BIN)/pytest -q -n 2 tests/faults tests/fuzz tests/ladder tests/opinions tests/elsewhere tests/audit/test_loops_against_naive.py
+
+# Does a test fail for each small change of the code that decides? SAMPLE mutants a file, hours for all: docs/mutation.md
+# tells the score, and what each survivor is.
+mutants: setup
+	$(BIN)/python -m pip install --quiet mutmut==3.8.1 coverage==7.17.5
+	$(BIN)/python -m tests.mutation --sample $(SAMPLE)
 
 # The vLLM engine, for real, on the CPU: minutes, and an environment of gigabytes.
 test-vllm: $(VLLM)/.installed
@@ -91,7 +98,7 @@ $(CORE)/.installed: pyproject.toml
 
 # Published evidence lives outside the project: make conformance ARCHIVE=path/to/archive
 conformance: setup
-	$(BIN)/python -m conformance $(ARCHIVE)
+	$(BIN)/python -m conformance $(ARCHIVE) build/conformance/charts.html
 
 bench: setup
 	$(BIN)/pytest bench --benchmark-only

@@ -1,12 +1,15 @@
-"""What stands for evidence that was not published: what is known of it, and nothing more. Only an import has any.
+"""What stands for evidence that is not here: what is known of it, and nothing more.
 
-A gate that needs the evidence itself finds none, and is inconclusive; its open checks name what would decide them.
+Of an import it was never published: a gate that needs it finds none, and is inconclusive; its open checks name what
+would decide them. Of a live step it lies elsewhere (``gatepost.elsewhere``): a gate that comes upon it is not judged.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 from gatepost.engine import Prompt
+from gatepost.errors import ElsewhereError
 from gatepost.verdict import JSON
 
 
@@ -51,3 +54,43 @@ def prompt_lengths(
     if prompts is not None:
         return [(prompt.task_id, len(prompt.token_ids)) for prompt in prompts]
     return None if digests is None else [(digest.task_id, digest.prompt_tokens) for digest in digests]
+
+
+class Unread(Sequence[int]):
+    """Token ids that lie elsewhere: their number is known, and whoever asks for one of them raises ``ElsewhereError``.
+
+    So a rule that only counts is judged by counts, and one that looks at an id is not judged, whatever it declares.
+    """
+
+    def __init__(self, length: int, where: str) -> None:
+        self._length, self._where = length, where
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, index: object) -> NoReturn:
+        self._refuse()
+
+    def __iter__(self) -> NoReturn:
+        self._refuse()
+
+    def __reversed__(self) -> NoReturn:
+        self._refuse()
+
+    def __contains__(self, value: object) -> NoReturn:
+        self._refuse()
+
+    def __eq__(self, other: object) -> NoReturn:
+        self._refuse()
+
+    def __hash__(self) -> NoReturn:
+        self._refuse()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        self._refuse()  # what an array or a tuple of ids has besides, ``tobytes`` say
+
+    def __repr__(self) -> str:
+        return f"<{self._length} ids elsewhere>"
+
+    def _refuse(self) -> NoReturn:
+        raise ElsewhereError(self._where)

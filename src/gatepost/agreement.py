@@ -6,9 +6,12 @@
    unknown on one side: of a scheduler before, all of it or sampling after, once a request came with other values.
 4. It counted at least the ids that the rows hold (it may have sampled some past a limit), in no fewer steps than the
    longest row takes, and as many went through its graphs.
+5. A live run asks for every registered sample, in order and under its seeds, and writes a row for each whatever came.
+   What was published of a run of others may be less; gates judge it.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 from gatepost.absence import prompt_lengths
@@ -19,6 +22,7 @@ from gatepost.errors import IntegrityError
 from gatepost.evidence import Record, Row
 from gatepost.fingerprint import RowKey
 from gatepost.jsonfile import same
+from gatepost.plan import Plan
 from gatepost.verdict import JSON
 
 COUNTERS = ("preemptions", "steps", "sampled_tokens", "dispatch")
@@ -28,12 +32,18 @@ HOST_FACTS = ("versions_changed", "search_path_added_folders")
 """Of an environment: what changed around the engine since it started, looked up each time."""
 
 
-def require_agreement(folder: Path, record: Record) -> None:
-    """Raise ``IntegrityError`` for the first file of a step that does not agree with its rows or tasks."""
+def require_agreement(folder: Path, record: Record, *, live: bool = False) -> None:
+    """Raise ``IntegrityError`` for the first file of a step that does not agree with its rows or tasks.
+
+    Args:
+        live: whether gatepost itself ran the step.
+    """
     lengths = prompt_lengths(record.prompts, record.prompt_digests)
     if lengths is not None:
         name = "prompt_digests.json" if record.prompts is None else "prompts.parquet"
         _require_prompts(folder, name, lengths, record)
+    if live and record.rows is not None:
+        _require_registered_rows(folder / "rows.parquet", record.rows, record.plan)
     rows = record.rows or ()
     keys = {row.key for row in rows}
     completed = {row.key for row in rows if row.finish_reason is not None}
@@ -110,6 +120,20 @@ def _require_prompts(folder: Path, name: str, lengths: Sequence[tuple[str, int]]
             raise IntegrityError(
                 f"{folder / 'rows.parquet'}: {row.key.task_id} sample {row.key.sample_index}: prompt_tokens is "
                 f"{row.prompt_tokens}, its prompt in {name} has {tokens.get(row.key.task_id)}"
+            )
+
+
+def _require_registered_rows(path: Path, rows: Sequence[Row], plan: Plan) -> None:
+    for found, registered in zip_longest((row.key for row in rows), plan.keys):
+        if found != registered:
+            raise IntegrityError(f"{path}: holds {found or 'nothing'} where {registered or 'nothing'} is registered")
+    for row in rows:
+        seeds, two_stages = plan.seeds(row.key), row.injected_tokens and plan.protocol.thinking == "force_close"
+        expected = (seeds.first, seeds.second if two_stages else None) if seeds else (None, None)
+        if (row.seed, row.stage_two_seed) != expected:
+            raise IntegrityError(
+                f"{path}: {row.key}: seed is {row.seed}, stage_two_seed {row.stage_two_seed}; "
+                f"registered are {expected[0]} and {expected[1]}"
             )
 
 

@@ -8,20 +8,20 @@
     steps/selection/           an attempt that did: evidence, rows.json (its manifest), receipt.json
     selection.json             which rung was selected, once that is decided
     catalog.json               the digest of all of the above, the one file that is replaced
+    elsewhere.json             which large files need not be here, once some were moved out (``gatepost.elsewhere``)
+    .lock                      while a run is at work; no part of the record
 
 A step is committed by one rename of its attempt's folder, so that half of one can never be taken for whole.
 """
 
 import contextlib
-import fcntl
 import hashlib
-import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-from gatepost import jsonfile, schema, tree
+from gatepost import jsonfile, runlock, schema, tree
 from gatepost.errors import DataError, IntegrityError, OrderError
 from gatepost.fingerprint import tree_root
 from gatepost.folders import is_archive
@@ -43,8 +43,9 @@ CLOSING_EVENTS = ("preflight", "refused", "failed", "finished")
 class Archive:
     """The archive in one directory. Opening it reads the protocol; ``integrity.verify`` looks at everything."""
 
-    def __init__(self, root: Path, *, clock: Clock = utc_now) -> None:
-        self.root, self.clock = root, clock
+    def __init__(self, root: Path, *, clock: Clock = utc_now, evidence: Path | None = None) -> None:
+        """Args: evidence: folder in which large files are looked for that lie elsewhere, see ``gatepost.elsewhere``."""
+        self.root, self.clock, self.evidence = root, clock, evidence
         path = root / "protocol.json"
         document, digest = jsonfile.read_frozen(path)
         schema.validate(document, kind="protocol", source=str(path))
@@ -153,15 +154,9 @@ class Archive:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the archive for one live invocation. Raises ``OrderError`` if another one holds it."""
-        descriptor = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        """Hold the archive for one live invocation. Raises ``OrderError`` if another one holds it, or may do."""
+        with runlock.hold(self.root, self.clock):
             yield
-        except BlockingIOError:
-            raise OrderError(f"{self.root}: another live run holds this archive; one step runs at a time") from None
-        finally:
-            os.close(descriptor)
 
     def approve(self, step: Step, envelope: bytes, reviewer: str) -> None:
         """Record a signed GO: first the envelope, then the event that makes it count. The lock has to be held."""
@@ -212,15 +207,26 @@ class Archive:
             self.journal.append("selected", at=self.clock(), detail=selection_detail(selection))
 
     def expected_selection(self) -> dict[str, JSON] | None:
-        """The selection that follows from the receipts on record, or ``None`` while the rungs are open."""
+        """The selection that follows from the receipts on record, or ``None`` while the rungs are open.
+
+        Raises ``OrderError`` for a receipt of a step that the ladder never asked for.
+        """
         judgements = self.judgements()
         paths = {step: self.step_folder(step) / "receipt.json" for step in judgements}
         receipts = {step: jsonfile.digest(jsonfile.read_bytes(path)) for step, path in paths.items()}
-        return selection_of(self.protocol, judgements, receipts)
+        try:
+            return selection_of(self.protocol, judgements, receipts)
+        except OrderError as error:
+            raise OrderError(f"{self.root}: {error}") from None
 
     def write_catalog(self) -> None:
-        """Replace the catalog by one of the tree as it is."""
-        sizes = tree.read(self.root).files
+        """Replace the catalog by one of the tree as it is, but for what an interrupted write left: that will go."""
+        found = tree.read(self.root).files
+        sizes = {path: size for path, size in found.items() if jsonfile.TEMPORARY_PREFIX not in path}
+        if "elsewhere.json" in sizes:  # a new catalog could not list what is away
+            raise IntegrityError(
+                f"{self.root / 'elsewhere.json'}: its evidence lies elsewhere, so nothing can be added"
+            )
         digests = {path: jsonfile.sha256_of(self.root / path) for path in sizes}
         document = {
             "schema": "gatepost/catalog/1",

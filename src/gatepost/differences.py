@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gatepost import jsonfile
-from gatepost.errors import IntegrityError
 from gatepost.ladder import Judgement
 from gatepost.verdict import JSON, Check, Verdict
 
@@ -34,13 +33,14 @@ def as_stored(judgements: Iterable[Judgement]) -> list[JSON]:
 
 
 def differences_of(recorded: Sequence[JSON], recomputed: Sequence[JSON]) -> Iterator[Difference]:
-    """Every difference between the judgements on record and those made again, both as they are stored.
-
-    Raises ``IntegrityError`` for two that are recorded at one rung.
-    """
+    """Every difference between the judgements on record and those made again, both as they are stored."""
     at = {judgement["rung"]: judgement for judgement in recorded}
     if len(at) != len(recorded):
-        raise IntegrityError("two judgements are recorded at one rung")
+        yield Difference(None, None, "two judgements are recorded at one rung")
+    elif (order := [judgement["rung"] for judgement in recomputed]) != list(at) and set(order) == set(at):
+        yield Difference(
+            None, None, f"recorded in the order {', '.join(map(str, at))}, made in {', '.join(map(str, order))}"
+        )
     for judgement in recomputed:
         yield from _judgement_differences(at.pop(judgement["rung"], {"verdicts": []}), judgement)
     yield from (Difference(rung, None, "a judgement is recorded, but not registered") for rung in at)
@@ -51,6 +51,8 @@ def _judgement_differences(recorded: JSON, recomputed: JSON) -> Iterator[Differe
     old = {verdict["gate"]: verdict for verdict in recorded["verdicts"]}
     if len(old) != len(recorded["verdicts"]):
         yield Difference(rung, None, "two verdicts of one gate are recorded")
+    elif (order := [verdict["gate"] for verdict in recomputed["verdicts"]]) != list(old) and set(order) == set(old):
+        yield Difference(rung, None, f"recorded in the order {', '.join(old)}, made in {', '.join(order)}")
     for verdict in recomputed["verdicts"]:
         for what in _verdict_differences(old.pop(verdict["gate"], None), verdict):
             yield Difference(rung, verdict["gate"], what)

@@ -4,9 +4,15 @@ Every message names the file or object, the field, what was found and what was e
 printed without a traceback. Anything else that escapes is a bug in gatepost.
 """
 
+MAX_SHOWN = 2_000
+"""Longer lines of a message are shown by both their ends: what they quote may be as long as a file."""
+
 
 class GatepostError(Exception):
     """Base of every error with a message meant for the user."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__("\n".join(map(_shortened, message.split("\n"))))
 
 
 class RegistrationError(GatepostError):
@@ -19,6 +25,10 @@ class DataError(GatepostError):
 
 class IntegrityError(DataError):
     """A file is well formed but is not the file that was bound: changed, added, missing or replaced by a link."""
+
+
+class ElsewhereError(GatepostError):
+    """Evidence that a question takes lies elsewhere and is not at hand: nothing contradicts the record, or bears it."""
 
 
 class OrderError(GatepostError):
@@ -50,3 +60,8 @@ class MissingExtraError(GatepostError):
 
     def __init__(self, package: str, *, needed_for: str, extra: str) -> None:
         super().__init__(f"{needed_for} needs {package}, which is not installed: pip install 'gatepost[{extra}]'")
+
+
+def _shortened(line: str) -> str:
+    half = MAX_SHOWN // 2
+    return line if len(line) <= MAX_SHOWN else f"{line[:half]} … {line[-half:]}"

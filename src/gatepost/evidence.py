@@ -10,7 +10,7 @@ from typing import NoReturn, TypeVar
 
 from gatepost.absence import prompt_lengths
 from gatepost.engine import FINISH_REASONS, EngineFacts, Prompt
-from gatepost.errors import GatepostError
+from gatepost.errors import ElsewhereError, GatepostError
 from gatepost.fingerprint import RowKey
 from gatepost.plan import Plan
 from gatepost.prompts import PromptIdentity, identity_of
@@ -218,6 +218,8 @@ class Evidence:
     def _require(self, channel: str) -> None:
         if channel not in self._reads:
             self._refuse(channel)
+        if channel in self._record.elsewhere:
+            raise ElsewhereError(self._record.elsewhere[channel])
 
     def _refuse(self, channel: str) -> NoReturn:
         declared = ", ".join(sorted(self._reads)) or "nothing"

@@ -2,10 +2,15 @@
 
 import hashlib
 import struct
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 ROWS_DOMAIN = b"gatepost/rows/1\0"
+_LITTLE_ENDIAN = struct.pack("=i", 1) == struct.pack("<i", 1)
+
+Ids = Sequence[int] | memoryview
+"""Token ids; a view of machine integers is hashed where it lies."""
 
 
 class RowKey(NamedTuple):
@@ -18,7 +23,7 @@ class RowKey(NamedTuple):
         return f"{self.task_id}/{self.sample_index}"
 
 
-def rows_digest(rows: Iterable[tuple[RowKey, Mapping[str, Sequence[int] | None]]]) -> str:
+def rows_digest(rows: Iterable[tuple[RowKey, Mapping[str, Ids | None]]]) -> str:
     """Logical digest of token rows: the same for every file format and writer version.
 
     SHA-256 over a domain string and, for each row in order: the task id's UTF-8 bytes with their length, the
@@ -36,21 +41,30 @@ def rows_digest(rows: Iterable[tuple[RowKey, Mapping[str, Sequence[int] | None]]
                 sha.update(struct.pack("<q", -1))
                 continue
             try:
-                sha.update(struct.pack(f"<q{len(ids)}i", len(ids), *ids))
+                sha.update(struct.pack("<q", len(ids)))
+                sha.update(_int32(ids))
             except struct.error as error:
                 raise ValueError(f"row {key}: {name}: {error}") from None
     return f"sha256:{sha.hexdigest()}"
 
 
-def ids_sha256(ids: Sequence[int]) -> str:
+def ids_sha256(ids: Ids) -> str:
     """SHA-256 over token ids as little-endian signed 32-bit integers, as hex digits.
 
     Raises ``ValueError`` for an id that is none.
     """
     try:
-        return hashlib.sha256(struct.pack(f"<{len(ids)}i", *ids)).hexdigest()
+        return hashlib.sha256(_int32(ids)).hexdigest()
     except struct.error as error:
         raise ValueError(f"token ids: {error}") from None
+
+
+def _int32(ids: Ids) -> "bytes | array[int] | memoryview":
+    """The bytes of ids as little-endian signed 32-bit integers, without a copy where they lie in memory like that."""
+    kind = ids.typecode if isinstance(ids, array) else ids.format if isinstance(ids, memoryview) else ""
+    if kind == "i" and _LITTLE_ENDIAN:
+        return ids  # type: ignore[return-value]  # an array or a view of it
+    return struct.pack(f"<{len(ids)}i", *ids)
 
 
 def _text(value: str) -> bytes:

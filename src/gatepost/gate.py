@@ -20,7 +20,7 @@ from packaging.utils import canonicalize_name, canonicalize_version
 from gatepost.absence import AbsentRows
 from gatepost.counts import count_of, counts_of
 from gatepost.engine import FINISH_REASONS
-from gatepost.errors import RegistrationError
+from gatepost.errors import ElsewhereError, RegistrationError
 from gatepost.evidence import (
     AFTER_GENERATION,
     CONTENT_CHANNELS,
@@ -131,14 +131,19 @@ class Gate:
     def judge(self, record: Record, thresholds: Mapping[str, JSON]) -> Verdict:
         """Run the rule over a record, through a view that holds only the declared channels.
 
+        A rule that comes upon evidence which is not at hand has said nothing, whatever it made of the rest.
+
         Raises ``UserCodeError`` for a rule that raises, or yields anything but checks.
         """
         evidence = Evidence(record, sorted(self.reads), gate=self.name)
         stage, rung = record.plan.stage, record.plan.rung
         doing = f"judging stage {stage.name}" if rung is None else f"judging stage {stage.name} at {rung.name}"
-        with blamed(str(self), doing):
-            checks = self.function(evidence, **thresholds)
-        made = all_of(Check, checks, name=str(self), doing=doing)
+        try:
+            with blamed(str(self), doing):
+                checks = self.function(evidence, **thresholds)
+            made = all_of(Check, checks, name=str(self), doing=doing)
+        except ElsewhereError as absent:
+            return Verdict(self.name, self.version, self.role, (), str(absent))
         if record.absent_rows is not None and self.reads & _OF_ROWS:
             made = tuple(_naming(record.absent_rows, check) for check in made)
         return Verdict(self.name, self.version, self.role, made)

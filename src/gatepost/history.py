@@ -48,6 +48,8 @@ def verify_events(archive: Archive, events: Sequence[Event]) -> None:
                     f"{path}: starts attempt {event.attempt} at {event.step}, expected attempt {attempts} at one of "
                     f"{', '.join(sorted(steps - finished))}, when no other is open"
                 )
+            if event.detail:
+                raise IntegrityError(f"{path}: field detail is {event.detail!r:.80}, expected nothing at a start")
             running = event
         elif event.event in CLOSING_EVENTS:
             if running is None or (event.attempt, event.step) != (running.attempt, running.step):

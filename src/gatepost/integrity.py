@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
-from gatepost import approval, history, jsonfile, layout, recovery, schema, tree
+from gatepost import approval, elsewhere, growth, history, jsonfile, layout, recovery, runlock, schema, tree
 from gatepost.archive import Archive, of_line_endings
 from gatepost.errors import IntegrityError
 from gatepost.fingerprint import tree_root
+from gatepost.journal import Event
 from gatepost.tree import Tree
 from gatepost.verdict import JSON
 
@@ -15,25 +16,24 @@ def verify(archive: Archive, *, expected_root: str | None = None) -> list[str]:
 
     Args:
         expected_root: catalog root noted elsewhere (a paper, a commit); shows a rollback, which nothing inside
-            the archive can. It pins every file, so that nothing may lie outside the catalog, as a run in progress
-            may leave it else.
+            the archive can. The root of now pins every file, so that nothing may lie outside the catalog, as a run in
+            progress may leave it else. One of earlier is taken if all that it pinned is there unchanged.
 
-    Returns notes on what is unfinished. Raises ``IntegrityError`` or ``DataError`` naming the first file at fault.
+    Returns notes on what is unfinished, and on what came after the expected root. Raises ``IntegrityError`` or
+    ``DataError`` naming the first file at fault.
     """
-    found, catalog = tree.read(archive.root), archive.catalog()
+    (found, away), catalog = elsewhere.accounted(archive, tree.read(archive.root)), archive.catalog()
     listed = {entry["path"]: entry for entry in catalog["files"]}
-    _verify_listed(archive, catalog, listed, found)
-    if expected_root is not None and catalog["root"] != expected_root:
-        raise IntegrityError(
-            f"{archive.root / 'catalog.json'}: root is {catalog['root']}, expected {expected_root}: "
-            "the archive was rolled back, extended or rewritten since"
-        )
-    unsettled = recovery.unsettled(archive, listed) if expected_root is None else ()
+    _verify_listed(archive, catalog, listed, found, away)
+    absent = elsewhere.verify(archive, away)
+    pinned = catalog["root"] == expected_root
+    unsettled = recovery.unsettled(archive, listed) if not pinned else ()
     for name in sorted(set(found.files) - set(listed)):
-        if expected_root is not None or not (name.startswith(unsettled) or layout.is_leftover(name)):
+        if pinned or not (name.startswith(unsettled) or layout.is_leftover(name)):
             raise IntegrityError(f"{archive.root / name}: is not in catalog.json; it was added afterwards")
     events = archive.journal.read()
     history.verify_events(archive, events)
+    grown = [] if expected_root is None or pinned else [_growth(archive, events, catalog, expected_root)]
     layout.verify(archive, events, found)
     approval.verify(archive, events, listed)
     for entry in archive.protocol.bound:
@@ -41,14 +41,34 @@ def verify(archive: Archive, *, expected_root: str | None = None) -> list[str]:
     _verify_selection(archive, unfinished=bool(unsettled))
     history.verify_receipts(archive, events)
     history.verify_order(archive, events, unfinished=bool(unsettled))
-    return list(_notes(archive, found, unfinished=bool(unsettled)))
+    return [*grown, *absent, *_notes(archive, found, unfinished=bool(unsettled))]
 
 
-def _verify_listed(archive: Archive, catalog: JSON, listed: dict[str, JSON], found: Tree) -> None:
-    """Bytes first: a changed file is named for what it is before anything is read from it."""
+def _growth(archive: Archive, events: list[Event], catalog: JSON, noted: str) -> str:
+    last = growth.grown_since(noted, events, {entry["path"]: entry["sha256"] for entry in catalog["files"]})
+    if last is None:
+        raise IntegrityError(
+            f"{archive.root / 'catalog.json'}: root is {catalog['root']}, expected {noted}, which it had at none of "
+            f"its {len(events)} events: the archive was rolled back to before that root, or rewritten since"
+        )
+    step = f" {last.step}" if last.step else ""
+    return (
+        f"extended since the expected root: {last.path} ({last.event}{step}, {last.at}) was the last event then, "
+        f"{len(events) - last.sequence} came after it; every file that it pinned is as it was"
+    )
+
+
+def _verify_listed(archive: Archive, catalog: JSON, listed: dict[str, JSON], found: Tree, away: frozenset[str]) -> None:
+    """Bytes first: a changed file is named for what it is before anything is read from it.
+
+    Args:
+        away: files that the archive says lie elsewhere, which have no bytes here.
+    """
     path = archive.root / "catalog.json"
     if len(listed) < len(catalog["files"]):
         raise IntegrityError(f"{path}: lists a file twice")
+    if list(listed) != sorted(listed):
+        raise IntegrityError(f"{path}: field files is not in the order of the paths, which is the one form it has")
     root = tree_root({name: entry["sha256"] for name, entry in listed.items()})
     if root != catalog["root"]:
         raise IntegrityError(f"{path}: field root is {catalog['root']}, its own entries give {root}")
@@ -60,7 +80,7 @@ def _verify_listed(archive: Archive, catalog: JSON, listed: dict[str, JSON], fou
             rewritten = size_bytes < found.files[name] <= 2 * size_bytes  # a line has at least one byte, and gains one
             cause = of_line_endings(jsonfile.read_bytes(file), entry["sha256"]) if rewritten else ""
             raise IntegrityError(f"{file}: is {found.files[name]} bytes long, catalog.json lists {size_bytes}{cause}")
-        if (sha256 := jsonfile.sha256_of(file)) != entry["sha256"]:
+        if name not in away and (sha256 := jsonfile.sha256_of(file)) != entry["sha256"]:
             raise IntegrityError(f"{file}: SHA-256 is {sha256}, catalog.json lists {entry['sha256']}")
     if catalog["protocol"] != archive.protocol.digest:
         raise IntegrityError(f"{path}: field protocol is {catalog['protocol']}, expected {archive.protocol.digest}")
@@ -84,6 +104,8 @@ def _verify_selection(archive: Archive, *, unfinished: bool) -> None:
 
 
 def _notes(archive: Archive, found: Tree, *, unfinished: bool) -> Iterator[str]:
+    if (lock := runlock.told(archive.root)) is not None:
+        yield lock
     attempts = archive.open_attempts()
     for event in attempts:
         yield f"attempt {event.attempt} at {event.step} was started at {event.at} and never closed"

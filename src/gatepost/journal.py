@@ -19,6 +19,11 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+def time_of(at: datetime) -> str:
+    """A time as records have it."""
+    return at.astimezone(UTC).strftime(TIME_FORMAT)
+
+
 @dataclass(frozen=True)
 class Event:
     """One thing that happened. ``step`` and ``attempt`` are ``None`` for what concerns the whole protocol."""
@@ -82,7 +87,7 @@ class Journal:
         previous = jsonfile.digest(jsonfile.read_bytes(self.folder / f"{number - 1:04}.json")) if events else None
         fields: dict[str, JSON] = {
             "sequence": number,
-            "at": at.astimezone(UTC).strftime(TIME_FORMAT),
+            "at": time_of(at),
             "event": event,
             "step": step,
             "attempt": attempt,

@@ -12,10 +12,11 @@ import io
 import json
 import math
 import os
+import re
 import secrets
 import stat
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -31,9 +32,15 @@ MAX_DEPTH = 200
 MAX_RECORD_BYTES = 64 * 2**20
 """A longer JSON record is refused, so that a file of nothing but holes cannot take all memory."""
 
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
-def loads(data: bytes, *, source: str) -> JSON:
-    """Parse one JSON document strictly. Raises ``DataError`` naming ``source`` and what is wrong."""
+
+def loads(data: bytes, *, source: str, columns: Set[str] = frozenset()) -> JSON:
+    """Parse one JSON document strictly. Raises ``DataError`` naming ``source`` and what is wrong.
+
+    Args:
+        columns: fields of the outermost object that are long lists of numbers, which the caller checks as a whole.
+    """
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -60,34 +67,46 @@ def loads(data: bytes, *, source: str) -> JSON:
         document = dict(items)
         if len(document) != len(items):
             twice = next(key for key, count in Counter(key for key, _ in items).items() if count > 1)
-            raise DataError(f"{source}: key {twice!r} appears twice in one object")
+            raise DataError(f"{source}: key {twice!r:.80} appears twice in one object")
         return document
 
     try:
         document = json.loads(
-            text, parse_constant=refuse_constant, parse_int=integer, parse_float=real, object_pairs_hook=pairs
+            text,
+            parse_constant=refuse_constant,
+            parse_int=None if columns else integer,
+            parse_float=real,
+            object_pairs_hook=pairs,
         )
     except json.JSONDecodeError as error:
         raise DataError(f"{source}: not JSON at line {error.lineno} column {error.colno}: {error.msg}") from None
     except RecursionError:
         raise DataError(f"{source}: nested deeper than {MAX_DEPTH} levels") from None
-    _refuse_surrogates_and_depth(document, source, MAX_DEPTH)
+    except ValueError:  # an integer of more digits than Python turns into a number
+        raise DataError(f"{source}: an integer is beyond 2^53; store it as a string") from None
+    checked = document
+    if columns and isinstance(document, dict):
+        checked = {key: value for key, value in document.items() if key not in columns}
+    _refuse_what_others_read_otherwise(checked, source, MAX_DEPTH)
     return document
 
 
-def _refuse_surrogates_and_depth(value: JSON, source: str, depth: int) -> None:
+def _refuse_what_others_read_otherwise(value: JSON, source: str, depth: int) -> None:
     if depth == 0:
         raise DataError(f"{source}: nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, str):
-        if any("\ud800" <= character <= "\udfff" for character in value):
+        if _LONE_SURROGATE.search(value):
             raise DataError(f"{source}: a string holds a lone surrogate, which is not Unicode text")
+    elif isinstance(value, int):
+        if abs(value) > MAX_INTEGER:
+            raise DataError(f"{source}: integer {value} is beyond 2^53; store it as a string")
     elif isinstance(value, list):
         for item in value:
-            _refuse_surrogates_and_depth(item, source, depth - 1)
+            _refuse_what_others_read_otherwise(item, source, depth - 1)
     elif isinstance(value, dict):
         for key, item in value.items():
-            _refuse_surrogates_and_depth(key, source, depth - 1)
-            _refuse_surrogates_and_depth(item, source, depth - 1)
+            _refuse_what_others_read_otherwise(key, source, depth - 1)
+            _refuse_what_others_read_otherwise(item, source, depth - 1)
 
 
 def canonical(document: JSON, *, source: str = "document") -> bytes:

@@ -24,6 +24,9 @@ from gatepost.tree import Tree
 TOP_FILES = {"protocol.json", "selection.json"}
 RECORDS = {"rows.json", "receipt.json"}
 BEFORE_GENERATION = {"tasks.parquet", "parents.parquet", "prompts.parquet"}
+COUNTS = {"counts.parquet"}
+"""Beside rows; the first archives have none."""
+
 STAND_INS = {
     "prompt_digests.json": {"prompts.parquet"},
     "absent_rows.json": {"rows.parquet", "text.parquet", "grades.parquet"},
@@ -71,12 +74,13 @@ def verify(archive: Archive, events: Sequence[Event], found: Tree) -> None:
         evidence -= {name for stand_in in stand_ins for name in STAND_INS[stand_in]}
         must[folder] = RECORDS | (evidence - BEFORE_GENERATION if imported else evidence)
         may[folder] = RECORDS | evidence | stand_ins | ({"preflight.json"} if stage.samples and not imported else set())
+        may[folder] |= COUNTS if "rows.parquet" in evidence else set()
     finished = {event.attempt for event in events if event.event == "finished"}
     for event in events:
         folder = str(event.attempt_folder)
         if event.event == "started" and event.attempt not in finished:
             stage = archive.protocol.stage(str(event.step).partition("@")[0])
-            may[folder] = RECORDS | evidence_of(stage) | {"preflight.json", "stream.jsonl"}
+            may[folder] = RECORDS | evidence_of(stage) | COUNTS | {"preflight.json", "stream.jsonl"}
         elif event.event in ("preflight", "refused"):
             may[folder] = must[folder] = BEFORE_GENERATION | {"preflight.json"}
     _verify_names(archive, found, may, must)

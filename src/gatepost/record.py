@@ -2,7 +2,7 @@
 
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from gatepost.absence import AbsentRows, PromptDigest
@@ -173,6 +173,10 @@ class Record:
     """Everything that was recorded of a step, every channel. ``None`` means that it was not recorded.
 
     Gates never get this, but an ``Evidence`` over it.
+
+    Attributes:
+        counted: the samples by their counts alone, where the ids lie elsewhere; ``rows`` are theirs.
+        elsewhere: channel -> which file of it is not at hand.
     """
 
     plan: Plan
@@ -188,6 +192,8 @@ class Record:
     approvals: tuple[Approval, ...] | None = None
     absent_rows: AbsentRows | None = None
     prompt_digests: tuple[PromptDigest, ...] | None = None
+    counted: tuple[Sample, ...] | None = None
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def samples(self) -> tuple[Sample, ...] | None:
@@ -195,8 +201,8 @@ class Record:
 
         Imported rows carry no prompt ids; what the protocol claims of its template stands in.
         """
-        if self.rows is None:
-            return None
+        if self.rows is None or self.counted is not None:
+            return self.counted
         model = self.plan.protocol.model
         open_id, close_id = model.think_open[1], model.think_close[1]
         template_opens = self.plan.protocol.thinking != "no_think"

@@ -9,7 +9,7 @@ from gatepost.approval import of_step
 from gatepost.archive import Archive
 from gatepost.audit import rows as tables
 from gatepost.engine import EngineFacts
-from gatepost.errors import IntegrityError
+from gatepost.errors import ElsewhereError, IntegrityError, RegistrationError
 from gatepost.evidence import Choice, Grade, Parent, Plan, Record, Sample, Score, Task, Tasks
 from gatepost.fingerprint import RowKey
 from gatepost.gatefiles import Gates
@@ -18,6 +18,7 @@ from gatepost.promptfile import read_manifest, record_digests
 from gatepost.prompts import PromptIdentity
 from gatepost.reach import RegisteredReach
 from gatepost.reachability import registered_reach
+from gatepost.registration import require_registered
 from gatepost.scoring import Scorer, choose, grade
 from gatepost.stages import Rung, Scope, Stage
 from gatepost.stepfiles import read_record
@@ -58,7 +59,7 @@ def record_before_generation(archive: Archive, step: Step, folder: Path, gates: 
         engine=facts,
         tasks=tables.read_tasks(folder),
         prompts=tables.read_prompts(folder / "prompts.parquet"),
-        reach=_reach(archive, gates),
+        reach=_reach(archive, step, gates),
         approvals=of_step(archive, step),
     )
 
@@ -67,19 +68,25 @@ def records_of(archive: Archive, step: Step, folder: Path, gates: Gates, *, reco
     """The record of a step at each rung where it is judged, read from the step's folder."""
     protocol = archive.protocol
     stage = protocol.stage(step.stage)
-    reach = _reach(archive, gates)
+    reach = _reach(archive, step, gates)
     whole: Record | None = None
     for name in judged_rungs(protocol, step):
         rung = None if name is None else protocol.rung(name)
         plan = plan_of(archive, stage, rung, recorded_digest=recorded_digest)
-        whole = whole or read_record(folder, Record(plan, reach=reach, approvals=of_step(archive, step)))
+        whole = whole or read_record(archive, folder, Record(plan, reach=reach, approvals=of_step(archive, step)))
         yield dataclasses.replace(whole, plan=plan)
 
 
-def _reach(archive: Archive, gates: Gates) -> tuple[RegisteredReach, ...]:
+def _reach(archive: Archive, step: Step, gates: Gates) -> tuple[RegisteredReach, ...]:
     protocol = archive.protocol
     sizes = {split: len(archive.tasks(split)) for split in protocol.splits}
-    return tuple(registered_reach(protocol, lambda entry: gates.of(entry, where=protocol.id), sizes))
+    try:
+        for stage in protocol.stages:
+            if stage.name == step.stage or protocol.sampling_stages(stage):
+                require_registered(protocol, stage, lambda entry: gates.of(entry, where=protocol.id))
+        return tuple(registered_reach(protocol, lambda entry: gates.of(entry, where=protocol.id), sizes))
+    except RegistrationError as error:
+        raise RegistrationError(f"{archive.root / 'protocol.json'}: {error}") from None
 
 
 def analyse_tasks(archive: Archive, stage: Stage, domain: Domain) -> Tasks:
@@ -153,7 +160,9 @@ def _sealed_answers(archive: Archive, scored: Stage, step: Step) -> dict[RowKey,
     rung = None if step.rung is None else archive.protocol.rung(step.rung)
     plan = plan_of(archive, scored, rung, recorded_digest=archive.protocol.digest)
     folder = archive.step_folder(Step(scored.name, None if scored.scope is Scope.NESTED else step.rung))
-    record = read_record(folder, Record(plan))
+    record = read_record(archive, folder, Record(plan))
+    for said in record.elsewhere.values():
+        raise ElsewhereError(said)
     close, cap = archive.protocol.model.think_close[0], plan.max_think_tokens
     answers: dict[RowKey, str | None] = dict.fromkeys(plan.keys)
     for sample in record.samples or ():
@@ -182,6 +191,8 @@ def require_same_derivation(archive: Archive, step: Step, folder: Path, record: 
         raise IntegrityError(f"{folder / 'tasks.parquet'}: differs from what the task domain derives from bound tasks")
     if record.grades is None:
         return
+    if "text" in record.elsewhere or "completions" in record.elsewhere:
+        raise ElsewhereError("; ".join(dict.fromkeys(record.elsewhere.values())))
     if record.samples is None or record.text is None:
         raise IntegrityError(f"{folder / 'grades.parquet'}: grades without the rows and text that they grade")
     derived = grade_samples(archive, stage, domain, record.samples, record.text)

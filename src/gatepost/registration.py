@@ -29,6 +29,7 @@ def check(protocol: Protocol, gate_of: GateOf, task_ids: Mapping[str, Sequence[s
     _check_stages(protocol, task_ids)
     _check_labels(protocol)
     for stage in protocol.stages:
+        require_registered(protocol, stage, gate_of)
         _check_gates(stage, gate_of)
     _check_approvals(protocol)
     adapters.check(protocol, gate_of)
@@ -96,8 +97,7 @@ def _check_stages(protocol: Protocol, task_ids: Mapping[str, Sequence[str]]) -> 
         raise RegistrationError("stages: none is nested or rung, so no rung could ever be judged")
     for stage in protocol.stages:
         where = f"stage {stage.name}"
-        if unknown := sorted(set(stage.splits) - set(protocol.splits)):
-            raise RegistrationError(f"{where}: split {unknown[0]!r} is not one of {', '.join(protocol.splits)}")
+        _require_splits(protocol, stage)
         if stage.scores:
             _check_scoring(protocol, stage)
             continue
@@ -156,11 +156,25 @@ def _check_labels(protocol: Protocol) -> None:
         )
 
 
+def require_registered(protocol: Protocol, stage: Stage, gate_of: GateOf) -> None:
+    """Raise ``RegistrationError`` unless a stage names splits of its protocol, and gates with their own thresholds.
+
+    Judging rests on both, whoever wrote the protocol.
+    """
+    _require_splits(protocol, stage)
+    for entry in stage.gates:
+        gate_of(entry).require_thresholds(entry.thresholds, where=f"stage {stage.name}: gate {entry.name}")
+
+
+def _require_splits(protocol: Protocol, stage: Stage) -> None:
+    if unknown := sorted(set(stage.splits) - set(protocol.splits)):
+        raise RegistrationError(f"stage {stage.name}: split {unknown[0]!r} is not one of {', '.join(protocol.splits)}")
+
+
 def _check_gates(stage: Stage, gate_of: GateOf) -> None:
     for entry in stage.gates:
         where = f"stage {stage.name}: gate {entry.name}"
         gate = gate_of(entry)
-        gate.require_thresholds(entry.thresholds, where=where)
         if stage.blind and gate.reads_content:
             channels = ", ".join(sorted(gate.reads))
             raise RegistrationError(f"{where}: reads {channels}, but the stage is blind: text and grades are withheld")

@@ -13,8 +13,10 @@ from gatepost import integrity, jsonfile, registration
 from gatepost.agreement import require_agreement
 from gatepost.approval import require_checked
 from gatepost.archive import Archive
+from gatepost.audit.counts import difference_of
 from gatepost.differences import Difference, as_stored, differences_of
-from gatepost.errors import IntegrityError, OrderError, RegistrationError
+from gatepost.errors import ElsewhereError, IntegrityError, OrderError, RegistrationError
+from gatepost.evidence import Record
 from gatepost.gatefiles import Gates
 from gatepost.judge import judge
 from gatepost.ladder import Decision, Judgement, Step, audit
@@ -24,7 +26,7 @@ from gatepost.prompts import check_manifest
 from gatepost.records import manifest_of, records_of, require_same_derivation, require_same_scores
 from gatepost.stepfiles import verify_manifest, verify_session
 from gatepost.studyfiles import load_domain, scoring_domain
-from gatepost.verdict import JSON
+from gatepost.verdict import JSON, Verdict
 
 
 @dataclass(frozen=True)
@@ -32,14 +34,29 @@ class StepReplay:
     """One step, judged again. ``differences`` is empty for a faithful receipt.
 
     Attributes:
+        judgements: those made again. Where evidence is not at hand, a verdict has no checks and says which.
+        standing: the same with the verdict on record in place of each of those, which is what the ladder goes on.
         unfit: why its protocol could not be frozen, ``None`` if it could.
+        unread: what of its files was not compared with the receipt, since it is not at hand.
     """
 
     step: Step
     origin: str
     judgements: tuple[Judgement, ...]
+    standing: tuple[Judgement, ...]
     differences: tuple[Difference, ...]
     unfit: str | None
+    unread: tuple[str, ...]
+
+    @property
+    def unjudged(self) -> tuple[tuple[str | None, str, str], ...]:
+        """Rung, gate and the evidence that is not at hand, of each verdict that could not be made again."""
+        return tuple(
+            (judgement.rung, verdict.gate, verdict.elsewhere)
+            for judgement in self.judgements
+            for verdict in judgement.verdicts
+            if verdict.elsewhere is not None
+        )
 
 
 @dataclass(frozen=True)
@@ -69,7 +86,14 @@ class Replay:
         return (*of_steps, *of_attempts, *self.decision_differences)
 
     @property
+    def unjudged(self) -> tuple[str, ...]:
+        """Everything on which the recomputation says nothing, since evidence lies elsewhere."""
+        unread = [f"{step.step}: evidence: {said}" for step in self.steps for said in step.unread]
+        return (*unread, *(f"{step.step}: {_named(*gate)}" for step in self.steps for gate in step.unjudged))
+
+    @property
     def faithful(self) -> bool:
+        """Whether nothing contradicts the record. Whether all of it was judged is another question: ``unjudged``."""
         return not self.differences
 
     def to_json(self) -> dict[str, JSON]:
@@ -79,6 +103,7 @@ class Replay:
             "root": self.archive.catalog()["root"],
             "faithful": self.faithful,
             "differences": list(self.differences),
+            "unjudged": list(self.unjudged),
             "notes": list(self.notes),
             "decision": self.decision.to_json(),
             "steps": [
@@ -96,12 +121,22 @@ class Replay:
         }
 
 
-def replay(root: Path, *, gates: Gates, studies: Iterable[Path], expected_root: str | None = None) -> Replay:
+def replay(
+    root: Path,
+    *,
+    gates: Gates,
+    studies: Iterable[Path],
+    expected_root: str | None = None,
+    evidence: Path | None = None,
+) -> Replay:
     """Replay one archive. Raises ``GatepostError`` where it is not whole, or rests on signatures that nobody checked.
 
-    Where it is, differences are reported.
+    Where it is, differences are reported, and what could not be judged since its evidence lies elsewhere.
+
+    Args:
+        evidence: folder in which evidence that lies elsewhere is looked for.
     """
-    archive = Archive(root)
+    archive = Archive(root, evidence=evidence)
     notes = integrity.verify(archive, expected_root=expected_root)
     require_checked(archive)
     steps = [replay_step(archive, step, gates=gates, studies=studies) for step in archive.finished_steps()]
@@ -111,31 +146,72 @@ def replay(root: Path, *, gates: Gates, studies: Iterable[Path], expected_root: 
 
 def require_faithful(root: Path, *, gates: Gates, studies: Iterable[Path]) -> None:
     """Raise ``IntegrityError`` unless an archive is whole and each receipt of its history replays as it stands."""
-    differences = replay(root, gates=gates, studies=studies).differences
-    if differences:
-        raise IntegrityError("\n".join([f"{root}: the history is not faithful, so nothing opens:", *differences]))
+    replayed = replay(root, gates=gates, studies=studies)
+    if problems := (*replayed.differences, *replayed.unjudged):
+        raise IntegrityError("\n".join([f"{root}: the history is not faithful, so nothing opens:", *problems]))
 
 
 def replay_step(archive: Archive, step: Step, *, gates: Gates, studies: Iterable[Path]) -> StepReplay:
     """Judge one finished step again from its evidence."""
     folder = archive.step_folder(step)
     receipt = archive.receipt(step)
-    protocol = archive.protocol
     records = list(records_of(archive, step, folder, gates, recorded_digest=receipt["protocol"]))
-    verify_manifest(folder, receipt, records[0].rows)
+    unread = list(verify_manifest(archive, folder, receipt, records[0]))
     verify_session(folder, receipt)
-    require_agreement(folder, records[0])
-    if any(derived is not None for derived in (records[0].tasks, records[0].grades, records[0].scores)):
-        domain = load_domain(protocol.study, protocol.domain_version, studies, where=f"protocol {protocol.id}")
-        require_same_derivation(archive, step, folder, records[0], domain)
-        if records[0].scores is not None:
-            scorer = scoring_domain(domain, where=str(folder))
-            require_same_scores(archive, step, folder, records[0].scores, scorer)
-    judged = as_stored([judge(record, lambda entry: gates.of(entry, where=str(step))) for record in records])
+    if "completions" not in records[0].elsewhere:
+        require_agreement(folder, records[0], live=receipt["origin"] == "live")
+    try:
+        _require_derived(archive, step, folder, records[0], studies)
+    except ElsewhereError as absent:
+        unread.append(f"what the task domain derives was not derived again: {absent}")
+    judged = [judge(record, lambda entry: gates.of(entry, where=str(step))) for record in records]
+    judgements = tuple(map(Judgement.from_json, as_stored(judged)))
+    stored = as_stored(_with_recorded(judgement, receipt["judgements"]) for judgement in judgements)
     before = _step_preflight(archive, step, receipt, gates, studies)
-    differences = (*before, *differences_of(receipt["judgements"], judged))
-    judgements = tuple(map(Judgement.from_json, judged))
-    return StepReplay(step, receipt["origin"], judgements, differences, _unfit(archive, gates))
+    differences = (*before, *differences_of(receipt["judgements"], stored), *_of_counts(folder, records[0]))
+    standing, unfit = tuple(map(Judgement.from_json, stored)), _unfit(archive, gates)
+    return StepReplay(step, receipt["origin"], judgements, standing, differences, unfit, tuple(unread))
+
+
+def _require_derived(archive: Archive, step: Step, folder: Path, record: Record, studies: Iterable[Path]) -> None:
+    """Raise ``IntegrityError`` unless tasks, grades and scores are what the task domain derives.
+
+    Raises ``ElsewhereError`` where it cannot derive them here.
+    """
+    if record.tasks is None and record.grades is None and record.scores is None:
+        return
+    protocol = archive.protocol
+    domain = load_domain(protocol.study, protocol.domain_version, studies, where=f"protocol {protocol.id}")
+    require_same_derivation(archive, step, folder, record, domain)
+    if record.scores is not None:
+        require_same_scores(archive, step, folder, record.scores, scoring_domain(domain, where=str(folder)))
+
+
+def _with_recorded(judgement: Judgement, recorded: JSON) -> Judgement:
+    """A judgement in which verdicts on record stand in for those of the same gate that could not be made again."""
+    on_record = {
+        (verdict["gate"], verdict["version"], verdict["role"]): Verdict.from_json(verdict)
+        for other in recorded
+        if other["rung"] == judgement.rung
+        for verdict in other["verdicts"]
+    }
+    verdicts = (
+        on_record.get((made.gate, made.version, made.role), made) if made.elsewhere is not None else made
+        for made in judgement.verdicts
+    )
+    return Judgement(judgement.rung, tuple(verdicts))
+
+
+def _of_counts(folder: Path, record: Record) -> Iterator[Difference]:
+    """Counts on record are those of the rows, wherever these are at hand."""
+    path = folder / "counts.parquet"
+    at_hand = record.counted is None and "completions" not in record.elsewhere
+    if at_hand and path.exists() and (what := difference_of(path, record.samples or ())):
+        yield Difference(None, None, f"{path.name}: {what}")
+
+
+def _named(rung: str | None, gate: str, said: str) -> str:
+    return f"{gate}: {said}" if rung is None else f"{gate}[{rung}]: {said}"
 
 
 def _unfit(archive: Archive, gates: Gates) -> str | None:
@@ -179,7 +255,7 @@ def replay_ladder(archive: Archive, steps: Sequence[StepReplay], notes: Sequence
     judgements: dict[Step, Sequence[Judgement]] = {}
     decision = audit(archive.protocol, judgements)
     for replayed in steps:
-        judgements[replayed.step] = replayed.judgements
+        judgements[replayed.step] = replayed.standing
         try:
             decision = audit(archive.protocol, judgements)
         except OrderError as error:

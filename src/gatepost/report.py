@@ -28,6 +28,7 @@ def replay_text(replay: Replay, *, moves: bool = False) -> str:
             *_engines(replay.archive),
             *replay.notes,
             *(line for attempt in replay.attempts for line in before_generation(attempt)),
+            *(f"not judged here: {said}" for said in replay.unjudged),
             *(f"not faithful: {difference}" for difference in replay.differences),
         ],
         root=None if moves else replay.archive.catalog()["root"],
@@ -101,6 +102,8 @@ def _cell(verdict: Verdict | None) -> str:
     """The outcome, with the counts of the first check that says the same."""
     if verdict is None:
         return "not judged"
+    if verdict.elsewhere is not None:
+        return "not judged here"
     deciding = (check for check in verdict.checks if check.outcome is verdict.outcome and check.k is not None)
     counts = next((f" {check.k}/{check.n}" for check in deciding), "")
     return f"{verdict.outcome}{counts}"

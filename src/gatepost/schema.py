@@ -9,7 +9,9 @@ from gatepost.errors import DataError
 from gatepost.verdict import JSON
 
 if TYPE_CHECKING:
-    from jsonschema import Draft202012Validator
+    from jsonschema import Draft202012Validator, ValidationError
+
+MAX_SHOWN = 300
 
 
 def validate(document: JSON, *, kind: str, source: str) -> None:
@@ -23,7 +25,26 @@ def validate(document: JSON, *, kind: str, source: str) -> None:
         raise DataError(f"{source}: field 'schema' is {name!r:.80}, expected 'gatepost/{kind}/1'")
     error = next(iter(sorted(_validator(name, source).iter_errors(document), key=lambda error: error.json_path)), None)
     if error is not None:
-        raise DataError(f"{source}: field {error.json_path}: {error.message}")
+        cause = _cause(error)
+        raise DataError(f"{source}: field {_shortened(cause.json_path)}: {_shortened(cause.message)}")
+
+
+def _cause(error: "ValidationError") -> "ValidationError":
+    """Where a value is of the type of one alternative, what that one says of it: none of them fits, says nothing."""
+    while error.context:
+        of_other_types = {
+            other.schema_path[0] for other in error.context if other.validator == "type" and not other.path
+        }
+        near = [other for other in error.context if other.schema_path[0] not in of_other_types]
+        if not near:
+            break
+        error = min(near, key=lambda other: other.json_path)
+    return error
+
+
+def _shortened(text: str) -> str:
+    """A message quotes the value that it is about, which may be as long as a file."""
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN // 2]} … {text[-MAX_SHOWN // 2 :]}"
 
 
 @cache

@@ -4,6 +4,7 @@ import inspect
 import sys
 from collections.abc import Iterator
 
+from gatepost import runlock
 from gatepost.approval import recorded, waiting
 from gatepost.archive import Archive
 from gatepost.ed25519 import key_text
@@ -115,14 +116,22 @@ def _status(archive: Archive, *, log: bool) -> Iterator[str]:
         last = events[-1]
         if last.event in ("failed", "refused", "preflight") and last.step == str(decision.step):
             yield f"  last try: {last}"
+    try:
+        lock = runlock.told(archive.root)
+    except GatepostError as error:
+        lock = str(error)
+    if lock is not None:
+        yield f"  {lock}"
     for event in archive.open_attempts(events):
-        yield f"  attempt {event.attempt} at {event.step} was started at {event.at} and is open: running, or killed"
+        open_ = f"  attempt {event.attempt} at {event.step} was started at {event.at} and never closed"
+        yield open_ if lock else f"{open_}; nobody holds the archive, so the next live run records it as failed"
     for folder in archive.attempt_folders():
         if (folder / "session.json").exists():
             yield f"  {folder.name}: every sample was drawn and is kept; the next live run judges them and draws none"
         if (folder / "stream.jsonl").exists():
             samples, ids = count_ids(folder / "stream.jsonl")
             yield f"  {folder.name}: kept {ids} ids of {samples} samples; an attempt, never a row set"
+    yield f"  catalog root: {archive.catalog()['root']}"
     if log:
         yield ""
         yield from (str(event) for event in events)

@@ -9,9 +9,11 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gatepost import jsonfile, schema
+from gatepost import elsewhere, jsonfile, schema
+from gatepost.archive import Archive
 from gatepost.audit import rows as tables
 from gatepost.audit.absent import read_absent_rows, read_prompt_digests
+from gatepost.audit.counts import read_counts, write_counts
 from gatepost.engine import EngineFacts
 from gatepost.engines.plain import from_plain, to_plain
 from gatepost.errors import IntegrityError
@@ -30,6 +32,7 @@ EVIDENCE = (
     "grades.parquet",
     "choices.parquet",
     "scores.parquet",
+    "counts.parquet",
     "prompt_digests.json",
     "absent_rows.json",
 )
@@ -78,23 +81,33 @@ def facts_of(folder: Path) -> EngineFacts | None:
     return from_plain(EngineFacts, document["engine"], where=f"{path}: engine", defaults=True)
 
 
-def read_record(folder: Path, record: Record) -> Record:
-    """Fill a record that holds only the plan with everything that a step's folder holds."""
+def read_record(archive: Archive, folder: Path, record: Record) -> Record:
+    """Fill a record that holds only the plan with all that a step's folder holds, and what lies elsewhere for it.
+
+    Where rows are not at hand, their counts stand for them as far as counts go.
+    """
     facts = facts_of(folder)
-    present = {name for name in EVIDENCE if (folder / name).exists()}
+    present, away = elsewhere.locate(archive, folder, EVIDENCE)
     digests, absent = folder / "prompt_digests.json", folder / "absent_rows.json"
+    counted = None
+    if "rows.parquet" in away and "counts.parquet" in present:
+        counted = read_counts(present["counts.parquet"], away["rows.parquet"])
+    rows = tables.read_rows(present["rows.parquet"]) if "rows.parquet" in present else None
+    missing = {name: said for name, said in away.items() if counted is None or name != "rows.parquet"}
     return dataclasses.replace(
         record,
         engine=facts,
         scheduler=facts.scheduler if facts else None,
         tasks=tables.read_tasks(folder) if "tasks.parquet" in present else None,
         prompts=tables.read_prompts(folder / "prompts.parquet") if "prompts.parquet" in present else None,
-        rows=tables.read_rows(folder / "rows.parquet") if "rows.parquet" in present else None,
-        text=tables.read_text(folder / "text.parquet") if "text.parquet" in present else None,
+        rows=rows if counted is None else tuple(sample.row for sample in counted),
+        text=tables.read_text(present["text.parquet"]) if "text.parquet" in present else None,
         grades=tables.read_grades(folder / "grades.parquet") if "grades.parquet" in present else None,
         scores=tables.read_scores(folder) if "scores.parquet" in present else None,
         prompt_digests=read_prompt_digests(digests) if digests.name in present else None,
         absent_rows=read_absent_rows(absent) if absent.name in present else None,
+        counted=counted,
+        elsewhere={channel: said for name, said in missing.items() for channel in elsewhere.LARGE[name]},
     )
 
 
@@ -129,7 +142,9 @@ def write_receipt(
     origin: str,
     limits: list[str],
 ) -> None:
-    """Write a step's manifest, then its receipt, the last file of the folder."""
+    """Write the counts of a step's samples, its manifest, then its receipt, the last file of the folder."""
+    if record.samples is not None:
+        write_counts(folder / "counts.parquet", record.samples)
     manifest = write_manifest(folder, protocol, step, record.rows)
     document = {
         "schema": "gatepost/receipt/1",
@@ -148,8 +163,11 @@ def write_receipt(
     jsonfile.write_new(path, data)
 
 
-def verify_manifest(folder: Path, receipt: Mapping[str, JSON], rows: Sequence[Row] | None) -> None:
-    """Raise ``IntegrityError`` unless the evidence is what the receipt bound, by bytes and by logical digest."""
+def verify_manifest(archive: Archive, folder: Path, receipt: Mapping[str, JSON], record: Record) -> tuple[str, ...]:
+    """Raise ``IntegrityError`` unless the evidence is what the receipt bound, by bytes and by logical digest.
+
+    Returns which files were not at hand. Counts tell how many rows and ids there were; no digest follows from them.
+    """
     path = folder / "rows.json"
     manifest, digest = jsonfile.read_frozen(path)
     if digest != receipt["manifest"]:
@@ -159,22 +177,28 @@ def verify_manifest(folder: Path, receipt: Mapping[str, JSON], rows: Sequence[Ro
     listed = {entry["path"]: entry for entry in manifest["files"]}
     if len(listed) < len(manifest["files"]):
         raise IntegrityError(f"{path}: field files lists a file twice")
-    present = {name for name in EVIDENCE if (folder / name).exists()}
-    if odd := sorted(present ^ set(listed)):
+    if list(listed) != sorted(listed):
+        raise IntegrityError(f"{path}: field files is not in the order of the paths, which is the one form it has")
+    present, away = elsewhere.locate(archive, folder, EVIDENCE)
+    if odd := sorted({*present, *away} ^ set(listed)):
         state = "is missing" if odd[0] in listed else "is not in rows.json"
         raise IntegrityError(f"{folder / odd[0]}: {state}")
-    for name, entry in listed.items():
-        found = hashlib.sha256(jsonfile.read_bytes(folder / name)).hexdigest()
-        if found != entry["sha256"]:
-            raise IntegrityError(f"{folder / name}: SHA-256 is {found}, rows.json bound {entry['sha256']}")
+    for name, file in present.items():
+        if (size_bytes := file.stat().st_size) != listed[name]["size_bytes"]:
+            raise IntegrityError(f"{file}: is {size_bytes} bytes long, rows.json bound {listed[name]['size_bytes']}")
+        found = jsonfile.sha256_of(file)
+        if found != listed[name]["sha256"]:
+            raise IntegrityError(f"{file}: SHA-256 is {found}, rows.json bound {listed[name]['sha256']}")
+    rows, unread = record.rows, "rows.parquet" in away
     recomputed = {
         "rows": None if rows is None else len(rows),
         "sampled_tokens": None if rows is None else sum(row.sampled_tokens for row in rows),
-        "rows_digest": None if rows is None else tables.digest_of(rows),
+        "rows_digest": manifest["rows_digest"] if unread else None if rows is None else tables.digest_of(rows),
     }
     for field, value in recomputed.items():
-        if manifest[field] != value:
+        if manifest[field] != value and not (unread and rows is None):
             raise IntegrityError(f"{path}: field {field} is {manifest[field]!r}, recomputed {value!r}")
+    return tuple(away.values())
 
 
 def verify_session(folder: Path, receipt: Mapping[str, JSON]) -> None:

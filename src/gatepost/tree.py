@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from gatepost import runlock
 from gatepost.errors import IntegrityError
 
 
 @dataclass(frozen=True)
 class Tree:
-    """``files`` maps a path to its size in bytes. The catalog, which lists the files, is not one of them."""
+    """``files`` maps a path to its size in bytes. The catalog, which lists them, and a lock are none of them."""
 
     files: dict[str, int]
     folders: frozenset[str]
@@ -41,7 +42,7 @@ def read(root: Path) -> Tree:
                 elif not stat.S_ISREG(status.st_mode):
                     raise IntegrityError(f"{path}: is not a regular file")
                 else:
-                    if relative != "catalog.json":
+                    if relative not in ("catalog.json", runlock.NAME):
                         files[relative] = status.st_size
                     if status.st_nlink > 1:
                         linked[path] = status.st_ino

@@ -115,25 +115,28 @@ class Verdict:
         gate, version: which rule judged.
         role: ``validity`` (is the evidence sound?) or ``adequacy`` (is the rung good enough?).
         checks: the comparisons. No checks means inconclusive.
+        elsewhere: which evidence it takes that is not at hand, in a replay; a receipt can never hold such a verdict.
     """
 
     gate: str
     version: int
     role: str
     checks: tuple[Check, ...]
+    elsewhere: str | None = None
 
     @property
     def outcome(self) -> Outcome:
         return conjunction(check.outcome for check in self.checks)
 
     def to_json(self) -> dict[str, JSON]:
-        return {
+        document = {
             "gate": self.gate,
             "version": self.version,
             "role": self.role,
             "outcome": str(self.outcome),
             "checks": [check.to_json() for check in self.checks],
         }
+        return document if self.elsewhere is None else {**document, "elsewhere": self.elsewhere}
 
     @classmethod
     def from_json(cls, document: Mapping[str, JSON]) -> Self:
@@ -142,6 +145,7 @@ class Verdict:
             version=document["version"],
             role=document["role"],
             checks=tuple(Check.from_json(check) for check in document["checks"]),
+            elsewhere=document.get("elsewhere"),
         )
 
 

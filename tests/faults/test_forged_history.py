@@ -64,7 +64,7 @@ FORGED: dict[str, tuple[Callable[[list[Event]], list[Event]], str]] = {
     "of another rung": (edited("selected", detail="SELECTED 64"), "0006.json: field detail is 'SELECTED 64'"),
     "of another label": (edited("selected", detail="NO_CAP None"), "0006.json: field detail is 'NO_CAP None'"),
     "of an attempt after the end": (
-        appended(event="started", step="confirmation@64", attempt=4),
+        appended(event="started", step="confirmation@64", attempt=4, detail=""),
         "0009.json: starts attempt 4 at confirmation@64, but the ladder was decision: REPLICATED selected=32",
     ),
     "with another outcome": (edited("finished", detail="FAILED"), "field detail is 'FAILED', the receipt says"),

@@ -30,7 +30,8 @@ def test_claims_are_an_object(copied: tuple[Project, Archive], claims: str) -> N
     table = pq.read_table(path)
     column = table.column_names.index("claims")
     changed = pa.array([claims] * table.num_rows)
-    pq.write_table(table.set_column(column, tables.ROWS.field("claims"), changed), path, store_schema=False)
+    again = table.set_column(column, tables.ROWS.field("claims"), changed)
+    pq.write_table(again, path, store_schema=False, write_page_checksum=True)
     with pytest.raises(DataError, match=r"rows.parquet: column claims: .*expected an object"):
         tables.read_rows(path)
 

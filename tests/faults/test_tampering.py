@@ -107,12 +107,21 @@ def test_a_rolled_back_archive_shows_against_a_root_noted_elsewhere(tmp_path: Pa
 
 Change = Callable[[list[Row]], list[Row]]
 ROW_CHANGES: dict[str, tuple[Change, str]] = {
-    "a row deleted": (lambda rows: rows[:-1], "registered_rows"),
-    "a row added": (lambda rows: [*rows, changed(rows[-1], sample_index=99)], "unregistered_rows"),
-    "a row doubled": (lambda rows: [*rows, rows[0]], "registered_rows"),
-    "two rows swapped": (lambda rows: [rows[1], rows[0], *rows[2:]], "rows_in_registered_order"),
-    "all rows deleted": (lambda rows: [], "registered_rows"),
-    "a seed changed": (lambda rows: [changed(rows[0], seed=rows[0].seed + 1), *rows[1:]], "rows_with_derived_seed"),
+    "a row deleted": (lambda rows: rows[:-1], "rows.parquet: holds nothing where first-3/2 is registered"),
+    "a row added": (
+        lambda rows: [*rows, changed(rows[-1], sample_index=99)],
+        "rows.parquet: holds first-3/99 where nothing is registered",
+    ),
+    "a row doubled": (lambda rows: [*rows, rows[0]], "rows.parquet: holds first-0/0 where nothing is registered"),
+    "two rows swapped": (
+        lambda rows: [rows[1], rows[0], *rows[2:]],
+        "rows.parquet: holds first-0/1 where first-0/0 is",
+    ),
+    "all rows deleted": (lambda rows: [], "rows.parquet: holds nothing where first-0/0 is registered"),
+    "a seed changed": (
+        lambda rows: [changed(rows[0], seed=rows[0].seed + 1), *rows[1:]],
+        "rows.parquet: first-0/0: seed is",
+    ),
     "a finish reason changed": (
         lambda rows: [changed(rows[0], finish_reason="abort"), *rows[1:]],
         "complete_rows",

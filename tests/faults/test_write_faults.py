@@ -77,7 +77,7 @@ def goes_on(project: Project, archive: Archive) -> None:
     """Verify what a fault left, then run what is open and verify all of it."""
     integrity.verify(archive)
     status_text(archive, log=True)
-    before = archive.journal.read()
+    before, noted = archive.journal.read(), archive.catalog()["root"]
     assert problem(project, archive.root) == ""
     if not audit(archive.protocol, archive.judgements()).terminal:
         project.run(archive)
@@ -86,6 +86,7 @@ def goes_on(project: Project, archive: Archive) -> None:
             recover(archive)
     events = archive.journal.read()
     assert events[: len(before)] == before, "history only grows"
+    integrity.verify(archive, expected_root=noted)
     assert str(audit(archive.protocol, archive.judgements())) == "decision: REPLICATED selected=32"
     assert problem(project, archive.root) == ""
     assert integrity.verify(archive) == [], "nothing is left over"

@@ -206,6 +206,11 @@ def test_an_unknown_fact_is_inconclusive(name: str) -> None:
     assert verdict(**{name: None}).outcome == "inconclusive"
 
 
+def test_without_any_size_no_width_is_covered() -> None:
+    found = checks(verdict(width=2, **resolved([])))["uncovered_decode_widths"]
+    assert (found.outcome, found.observed) == ("fail", [1, 2])
+
+
 @pytest.mark.parametrize("scheduler", [{"max_num_seqs": None}, {"max_num_seqs": "19"}])
 def test_an_unknown_width_is_inconclusive(scheduler: dict[str, Any]) -> None:
     assert verdict(scheduler=scheduler).outcome == "inconclusive"

@@ -15,6 +15,7 @@ from gatepost.engine import THINKING_POLICIES, Prompt
 from gatepost.evidence import Grade, Record, Row, Tasks
 from gatepost.fingerprint import RowKey
 from gatepost.gate import Gate
+from gatepost.reach import SampleSize
 from gatepost.verdict import Outcome, Verdict
 
 from .builders import ADAPTER_FILES, CLOSE, OPEN, STOP, facts, gate, installed, plan
@@ -94,6 +95,13 @@ def test_an_empty_table_passes_nothing(one: Gate) -> None:
 )
 def test_a_gate_that_judges_samples_by_thresholds_says_what_reaches_them(one: Gate) -> None:
     assert one.reach is not None
+
+
+@pytest.mark.parametrize("one", [gate for gate in MINE if gate.reach is not None], ids=lambda one: one.name)
+def test_what_reaches_thresholds_is_said_under_their_names(one: Gate) -> None:
+    counted = one.reaches(SampleSize(4, 4), THRESHOLDS[one.name], where="test")
+    assert counted
+    assert {entry.name for entry in counted} <= set(one.thresholds)
 
 
 ids = st.lists(st.sampled_from([OPEN, CLOSE, STOP, 30, 50]), max_size=24)

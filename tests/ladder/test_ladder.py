@@ -124,6 +124,54 @@ def test_rungs_sampled_one_by_one() -> None:
     }
 
 
+CONFIRMED = {**ONCE, Step("selection"): at(REJECTED, PASS, PASS)}
+
+
+@pytest.mark.parametrize(
+    ("judgements", "shown", "reason"),
+    [
+        ({}, "open: checks", "checks is the one open step"),
+        ({Step("checks"): [judgement(REJECTED)]}, "decision: HALTED selected=none", "checks is fail: adequacy"),
+        ({Step("checks"): [judgement(UNSOUND)]}, "decision: HALTED selected=none", "checks is unsound: validity"),
+        ({Step("checks"): [judgement(UNKNOWN)]}, "decision: HALTED selected=none", "checks is inconclusive: validity"),
+        (
+            {**ONCE, Step("selection"): at(REJECTED, UNKNOWN, PASS)},
+            "decision: HALTED selected=none",
+            "selection is inconclusive at 32: validity",
+        ),
+        (
+            {**ONCE, Step("selection"): at(UNSOUND, PASS, PASS)},
+            "decision: HALTED selected=none",
+            "selection is unsound at 16: validity",
+        ),
+        (
+            {**ONCE, Step("selection"): at(REJECTED, REJECTED, REJECTED)},
+            "decision: EXHAUSTED selected=none",
+            "every rung was rejected",
+        ),
+        (CONFIRMED, "open: confirmation@32", "confirmation@32 is the one open step"),
+        (
+            {**CONFIRMED, Step("confirmation", "32"): [judgement(REJECTED, "32")]},
+            "decision: NOT_REPLICATED selected=32",
+            "confirmation@32 failed: adequacy",
+        ),
+        (
+            {**CONFIRMED, Step("confirmation", "32"): [judgement(UNSOUND, "32")]},
+            "decision: HALTED selected=32",
+            "confirmation@32 is unsound at 32: validity",
+        ),
+        (
+            {**CONFIRMED, Step("confirmation", "32"): [judgement(PASS, "32")]},
+            "decision: REPLICATED selected=32",
+            "every stage after the selection passed",
+        ),
+    ],
+)
+def test_a_decision_says_what_and_why(judgements: Judgements, shown: str, reason: str) -> None:
+    decision = decide(NATIVE, judgements)
+    assert (str(decision), decision.reason) == (shown, reason)
+
+
 def test_a_missing_judgement_at_a_rung_is_an_order_error() -> None:
     with pytest.raises(OrderError, match="no judgement at rung 16"):
         decide(NATIVE, {**ONCE, Step("selection"): at(PASS, PASS, PASS)[1:]})

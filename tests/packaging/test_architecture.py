@@ -15,7 +15,7 @@ PURE = {
     "prompts", "reachability", "record", "registration", "repeats", "scoring", "seeds", "selection", "stats",
     "thinking", "usercode",
 }  # fmt: skip
-SHELLS = {"__main__", "plugin", "report", "status", "testing"}
+SHELLS = {"__main__", "audit_command", "html_report", "plugin", "report", "report_command", "status", "testing"}
 LAYERS = ("types", "pure", "effects", "shells")
 
 WITHOUT_EFFECTS = {

@@ -25,7 +25,7 @@ def test_a_rollback_shows(project: Project, run: Run) -> None:
     run("earlier").assert_outcomes(passed=4)
     result = run("earlier", "--gatepost-root", root)
     result.assert_outcomes(failed=4)
-    assert lines_with(result, "the archive was rolled back, extended or rewritten since")
+    assert lines_with(result, "the archive was rolled back to before that root, or rewritten since")
 
 
 @pytest.mark.parametrize("workers", [[], ["-n2"]])

@@ -1,12 +1,13 @@
 import hashlib
 import struct
+from array import array
 from typing import Any
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from gatepost.fingerprint import RowKey, rows_digest, tree_root
+from gatepost.fingerprint import RowKey, ids_sha256, rows_digest, tree_root
 
 ids = st.none() | st.lists(st.integers(-(2**31), 2**31 - 1), max_size=3)
 tables = st.lists(
@@ -56,6 +57,16 @@ def test_boundaries_cannot_be_moved(a: list[Any], b: list[Any]) -> None:
 def test_containers_do_not_matter(table: Any) -> None:
     tuples = [(key, dict(reversed([(n, v and tuple(v)) for n, v in lists.items()]))) for key, lists in table]
     assert rows_digest(iter(tuples)) == rows_digest(table)
+
+
+@given(st.lists(st.integers(-(2**31), 2**31 - 1), max_size=5))
+def test_machine_integers_are_hashed_where_they_lie(numbers: list[int]) -> None:
+    """An array, a view of a part of one, and integers of another width have the digest of the numbers."""
+    around = memoryview(array("i", [3, *numbers, 4]))
+    same = [array("i", numbers), around[1 : 1 + len(numbers)], array("q", numbers), memoryview(array("q", numbers))]
+    for ids in same:
+        assert rows_digest([(RowKey("t", 0), {"ids": ids})]) == rows_digest([(RowKey("t", 0), {"ids": numbers})])
+        assert ids_sha256(ids) == hashlib.sha256(struct.pack(f"<{len(numbers)}i", *numbers)).hexdigest()
 
 
 @pytest.mark.parametrize("token", [2**31, -(2**31) - 1, 2**63, 1.5])

@@ -5,6 +5,7 @@ import errno
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import time
@@ -17,28 +18,7 @@ from hypothesis import strategies as st
 
 from gatepost import jsonfile
 from gatepost.errors import DataError, IntegrityError
-
-REFUSED = {
-    "nan": b'{"rate":NaN}',
-    "infinity": b'{"rate":-Infinity}',
-    "overflow": b'{"rate":1e400}',
-    "duplicate": b'{"timeout":1,"timeout":120}',
-    "nested_duplicate": b'{"a":{"k":1,"k":2}}',
-    "integer_past_2_53": b'{"seed":9007199254740993}',
-    "negative_past_2_53": b'{"seed":-9007199254740993}',
-    "five_thousand_digits": b"9" * 5000,
-    "lone_surrogate": b'{"t":"\\ud800"}',
-    "lone_surrogate_in_key": b'{"\\udfff":1}',
-    "byte_order_mark": b"\xef\xbb\xbf{}",
-    "not_utf8": b'{"t":"\xff"}',
-    "utf16": '{"a":1}'.encode("utf-16"),
-    "trailing_data": b"{} {}",
-    "trailing_comma": b"[1,]",
-    "empty": b"",
-    "comment": b"{} // no",
-    "single_quotes": b"{'a':1}",
-    "too_deep": b"[" * 5000 + b"]" * 5000,
-}
+from tests.bad_json import BAD
 
 ACCEPTED = {
     "float": (b'{"rate":0.05}', {"rate": 0.05}),
@@ -56,10 +36,25 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_refuses(name: str) -> None:
-    with pytest.raises(DataError, match=r"protocol\.json"):
-        jsonfile.loads(REFUSED[name], source="protocol.json")
+@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("columns", [frozenset(), frozenset({"token_ids"})], ids=["whole", "columns"])
+def test_refuses(name: str, columns: frozenset[str]) -> None:
+    data, said = BAD[name]
+    with pytest.raises(DataError, match=rf"^protocol\.json: .*{re.escape(said)}"):
+        jsonfile.loads(data, source="protocol.json", columns=columns)
+
+
+@pytest.mark.parametrize("data", [b"", b" ", b"\n"])
+def test_nothing_is_no_document(data: bytes) -> None:
+    with pytest.raises(DataError, match=r"^x: not JSON at line"):
+        jsonfile.loads(data, source="x")
+
+
+@pytest.mark.parametrize(("depth", "fits"), [(199, True), (200, False)])
+def test_depth(depth: int, fits: bool) -> None:
+    data = b"[" * depth + b"1" + b"]" * depth
+    with contextlib.nullcontext() if fits else pytest.raises(DataError, match="deeper than 200"):
+        jsonfile.loads(data, source="x")
 
 
 @pytest.mark.parametrize("name", ACCEPTED)

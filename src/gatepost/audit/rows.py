@@ -1,7 +1,8 @@
 """The tables of evidence, a writer beside its reader: ids apart from text, choices apart from grades."""
 
+import json
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from gatepost.audit.parquet import IDS, TEXTS, id_arrays, id_lists, read_table, 
 from gatepost.engine import Prompt
 from gatepost.errors import DataError
 from gatepost.evidence import Choice, Grade, Parent, Row, Score, Task, Tasks
-from gatepost.fingerprint import RowKey, rows_digest
+from gatepost.fingerprint import Ids, RowKey, rows_digest
 
 _KEY = [pa.field("task_id", pa.string(), nullable=False), pa.field("sample_index", pa.int32(), nullable=False)]
 
@@ -37,6 +38,7 @@ _PLAIN = tuple(
     for name in ROWS.names
     if name not in ("task_id", "sample_index", "token_ids", "forward_input_lengths", "claims")
 )
+_PLAIN_JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 PROMPTS = pa.schema(
     [
         pa.field("task_id", pa.string(), nullable=False),
@@ -92,34 +94,50 @@ def write_rows(path: Path, rows: Sequence[Row]) -> None:
 
 def read_rows(path: Path) -> tuple[Row, ...]:
     """Read sampled rows in stored order."""
-    table = read_table(path, ROWS)
+    return tuple(rows_of(read_table(path, ROWS), path))
+
+
+def rows_of(table: pa.Table, path: Path) -> Iterator[Row]:
+    """The rows of a table, or of a part of one, that was read from a file."""
     ids, lengths = id_arrays(table, "token_ids"), id_arrays(table, "forward_input_lengths")
     plain = table.drop_columns(["token_ids", "forward_input_lengths"]).to_pylist()
-    return tuple(
-        Row(
+    for record, token_ids, forward in zip(plain, ids, lengths, strict=True):
+        yield Row(
             key=_key(record),
             token_ids=_present(token_ids, path),
             forward_input_lengths=forward,
             **{name: record[name] for name in _PLAIN},
             claims=_claims(record["claims"], path),
         )
-        for record, token_ids, forward in zip(plain, ids, lengths, strict=True)
-    )
 
 
-def digest_of(rows: Sequence[Row]) -> str:
+def digest_of(rows: Iterable[Row]) -> str:
     """The logical digest that binds rows, whatever file holds them."""
     return rows_digest((row.key, _id_lists_of(row)) for row in rows)
 
 
-def _id_lists_of(row: Row) -> dict[str, Sequence[int] | None]:
+def _id_lists_of(row: Row) -> dict[str, Ids | None]:
     """A row as lists of numbers: its ids, and the rest as the bytes of its canonical JSON."""
-    rest = {name: getattr(row, name) for name in _PLAIN} | {"claims": dict(row.claims)}
     return {
         "token_ids": row.token_ids,
         "forward_input_lengths": row.forward_input_lengths,
-        "rest": list(jsonfile.canonical(rest)),
+        "rest": array("i", list(_rest_of(row))),
     }
+
+
+def _rest_of(row: Row) -> bytes:
+    """RFC 8785 bytes of a row without its ids. Rows without claims, which are nearly all, need no general writer."""
+    rest = {name: getattr(row, name) for name in _PLAIN} | {"claims": dict(row.claims)}
+    if not row.claims and all(_is_plain(rest[name]) for name in _PLAIN):
+        return _PLAIN_JSON.encode(rest).encode()
+    return jsonfile.canonical(rest)
+
+
+def _is_plain(value: object) -> bool:
+    """Whether Python's own writer and RFC 8785 agree on it."""
+    if isinstance(value, str):
+        return value.isascii()
+    return value is None or (type(value) is int and abs(value) < jsonfile.MAX_INTEGER)
 
 
 def write_prompts(path: Path, prompts: Sequence[Prompt]) -> None:
@@ -256,6 +274,8 @@ def _present(ids: "array[int] | None", path: Path) -> "array[int]":
 
 
 def _claims(text: str, path: Path) -> dict[str, Any]:
+    if text == "{}":
+        return {}
     claims = jsonfile.loads(text.encode(), source=f"{path}: column claims")
     if not isinstance(claims, dict):
         raise DataError(f"{path}: column claims: {text[:60]!r}, expected an object")

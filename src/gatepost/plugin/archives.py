@@ -5,7 +5,7 @@ Imports what replay needs, so nothing imports this module before an archive is t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from gatepost import integrity
 from gatepost.approval import require_checked
 from gatepost.archive import Archive
 from gatepost.differences import Difference
-from gatepost.errors import GatepostError, OrderError
+from gatepost.errors import ElsewhereError, GatepostError, OrderError
 from gatepost.ladder import Decision, Step, audit, judged_rungs
 from gatepost.plugin.live import live_requested
 from gatepost.plugin.options import Workspace, workspace
@@ -51,7 +51,7 @@ class ArchiveReplay:
     @property
     def archive(self) -> Archive:
         """The archive, its protocol read."""
-        return self._once("archive", lambda: Archive(self.root))
+        return self._once("archive", lambda: Archive(self.root, evidence=self._workspace.evidence))
 
     @cached_property
     def standing(self) -> Decision:
@@ -76,11 +76,13 @@ class ArchiveReplay:
         registered = self.verdicts(step)
         replayed = self._step(step)
         self._require_none(other for other in replayed.differences if (other.rung, other.gate) not in registered)
+        _require_at_hand(replayed.unread)
 
     def check_verdict(self, step: Step, rung: str | None, gate: str) -> None:
         """Does the gate say of the evidence what the receipt says that it said?"""
         replayed = self._step(step)
         self._require_none(other for other in replayed.differences if (other.rung, other.gate) == (rung, gate))
+        _require_at_hand(said for *which, said in replayed.unjudged if tuple(which) == (rung, gate))
 
     def check_preflight(self, folder: Path) -> None:
         """Do the gates before generation say what they said of an attempt that did not finish?"""
@@ -98,7 +100,7 @@ class ArchiveReplay:
         text = replay_text(replayed, moves=live and not decision.terminal)
         if not live and not decision.terminal and decision.step is not None:
             text += f"\n  {how_to_go_on(self.archive, decision.step)}"
-        return _summary(self.archive, decision, text)
+        return _summary(self.archive, decision, text, replayed.unjudged)
 
     def _notes(self) -> list[str]:
         root = self._workspace.expected_root
@@ -137,6 +139,11 @@ class ArchiveReplay:
         return cast(T, known)
 
 
+def _require_at_hand(absent: Iterable[str]) -> None:
+    if found := list(dict.fromkeys(absent)):
+        raise ElsewhereError("\n".join(f"not judged here: {said}" for said in found))
+
+
 def run_step(config: pytest.Config, archive: Archive, expected: Step | None = None) -> Decision:
     """Run the one open step of an archive, and tell the hook. Raises as ``Probe.run`` does."""
     available = workspace(config)
@@ -163,12 +170,18 @@ def run_step_and_sum_up(config: pytest.Config, archive: Archive, expected: Step)
         text = "\n".join(
             [f"{archive.protocol.id}  {archive.protocol.digest}", *map("  {}".format, before_generation(attempt))]
         )
-        return {"protocol": archive.protocol.id, "decision": f"{decision}; its preflight passed", "text": text}
+        return {
+            "protocol": archive.protocol.id,
+            "decision": f"{decision}; its preflight passed",
+            "text": text,
+            "unjudged": [],
+        }
     notes = [f"{step}: {limit}" for step in archive.finished_steps() for limit in archive.receipt(step)["limits"]]
     root = archive.catalog()["root"]
     text = summary(archive.protocol, archive.judgements(), decision, notes=notes, root=root)
     return _summary(archive, decision, text)
 
 
-def _summary(archive: Archive, decision: Decision, text: str) -> ArchiveSummary:
-    return {"protocol": archive.protocol.id, "decision": str(decision), "text": text}
+def _summary(archive: Archive, decision: Decision, text: str, unjudged: Sequence[str] = ()) -> ArchiveSummary:
+    said = f"{decision}; not judged here: {len(unjudged)}" if unjudged else str(decision)
+    return {"protocol": archive.protocol.id, "decision": said, "text": text, "unjudged": list(unjudged)}

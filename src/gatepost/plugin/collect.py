@@ -7,19 +7,20 @@
     receipts/my-study/protocol.json::ladder                        do the verdicts lead to the decision on record?
     receipts/my-study/protocol.json::live[confirmation@96]         run the open step; only in a live run
 
-All but the last pass or fail on whether the record is faithful, never on whether the experiment passed.
+All but the last pass or fail on whether the record is faithful, never on whether the experiment passed. One whose
+evidence lies elsewhere fails too, or is reported as inconclusive where ``--gatepost-absent=report`` says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gatepost.errors import GatepostError
+from gatepost.errors import ElsewhereError, GatepostError
 from gatepost.folders import is_archive
 from gatepost.plugin.live import LIVE, live_requested
 from gatepost.plugin.options import workspace
@@ -28,6 +29,8 @@ from gatepost.plugin.terminal import PROPERTY, ArchiveSummary
 if TYPE_CHECKING:
     from gatepost.ladder import Step
     from gatepost.plugin.archives import ArchiveReplay
+
+INCONCLUSIVE = "inconclusive"
 
 Question = Callable[[], ArchiveSummary | None]
 """Raises ``GatepostError`` if the answer is no; may return what is to be shown of the archive."""
@@ -126,6 +129,10 @@ class ArchiveItem(pytest.Item):
         summary = self._question()
         if summary is not None:
             self.user_properties.append((PROPERTY, summary))
+            if summary["unjudged"]:
+                raise ElsewhereError(
+                    "\n".join(["the decision rests on what is not judged here:", *summary["unjudged"]])
+                )
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The message alone of what is meant for users; of a bug, the traceback from here on."""
@@ -137,6 +144,24 @@ class ArchiveItem(pytest.Item):
     def reportinfo(self) -> tuple[Path, None, str]:
         """Where it is, and the headline of a failure."""
         return self.path, None, f"{self.path.parent.name}::{self.nodeid.partition('::')[2]}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Tell an item apart whose evidence lies elsewhere, if the run is to report such instead of failing."""
+    report = yield
+    absent = call.excinfo is not None and isinstance(call.excinfo.value, ElsewhereError)
+    if absent and isinstance(item, ArchiveItem) and item.config.getoption("gatepost_absent") == "report":
+        report.outcome = INCONCLUSIVE  # type: ignore[assignment]
+        item.user_properties.append((INCONCLUSIVE, str(report.longrepr)))  # a JUnit file has no such outcome
+    return report
+
+
+def pytest_report_teststatus(report: pytest.TestReport | pytest.CollectReport) -> tuple[str, str, str] | None:
+    """Count it under a name of its own: it did not pass, and nothing failed."""
+    return (INCONCLUSIVE, "I", INCONCLUSIVE.upper()) if str(report.outcome) == INCONCLUSIVE else None
 
 
 def _item(parent: pytest.Collector, name: str, question: Question, *, mark: str = "cpu") -> ArchiveItem:

@@ -74,7 +74,7 @@ def archive(request: pytest.FixtureRequest) -> Archive:
     from gatepost.archive import Archive
 
     with _message_alone():
-        opened = Archive(_archive_folder(request))
+        opened = Archive(_archive_folder(request), evidence=workspace(request.config).evidence)
         integrity.verify(opened)
     return opened
 
