@@ -42,8 +42,10 @@ def ancestry(archive: Archive) -> str:
 
 
 def _ancestry(root: Path) -> str:
-    if _git(root, "rev-parse", "--is-inside-work-tree") != "true":
+    inside = _run(root, "rev-parse", "--is-inside-work-tree")
+    if inside.stdout.strip() == "false" or "not a git repository" in inside.stderr:
         raise _CannotTellError("the archive is in no work tree")
+    _succeeded(inside)
     blob = _run(root, "rev-parse", "--verify", "--quiet", "HEAD:./protocol.json").stdout.strip()
     if not blob:
         raise _CannotTellError("protocol.json is not committed")
@@ -75,11 +77,14 @@ def _is_ancestor(root: Path, one: str, other: str) -> bool:
 
 
 def _git(root: Path, *arguments: str) -> str:
-    done = _run(root, *arguments)
+    return _succeeded(_run(root, *arguments)).stdout.strip()
+
+
+def _succeeded(done: "subprocess.CompletedProcess[str]") -> "subprocess.CompletedProcess[str]":
     if done.returncode:
         said = done.stderr.strip().splitlines()
-        raise _CannotTellError(said[0] if said else f"git {arguments[0]} ended with {done.returncode}")
-    return done.stdout.strip()
+        raise _CannotTellError(said[0] if said else f"git ended with {done.returncode}")
+    return done
 
 
 def _run(root: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gatepost import jsonfile
+from gatepost.errors import shortened
 from gatepost.ladder import Judgement
 from gatepost.verdict import JSON, Check, Verdict
 
@@ -23,7 +24,7 @@ class Difference:
 
     def __str__(self) -> str:
         where = "" if self.rung is None else f"[{self.rung}]"
-        return f"{self.gate or 'judgement'}{where}: {self.what}"
+        return shortened(f"{self.gate or 'judgement'}{where}: {self.what}")
 
 
 def as_stored(judgements: Iterable[Judgement]) -> list[JSON]:

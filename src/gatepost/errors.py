@@ -12,7 +12,7 @@ class GatepostError(Exception):
     """Base of every error with a message meant for the user."""
 
     def __init__(self, message: str = "") -> None:
-        super().__init__("\n".join(map(_shortened, message.split("\n"))))
+        super().__init__("\n".join(map(shortened, message.split("\n"))))
 
 
 class RegistrationError(GatepostError):
@@ -62,6 +62,7 @@ class MissingExtraError(GatepostError):
         super().__init__(f"{needed_for} needs {package}, which is not installed: pip install 'gatepost[{extra}]'")
 
 
-def _shortened(line: str) -> str:
+def shortened(line: str) -> str:
+    """A line of a message, without the middle of it where it is longer than ``MAX_SHOWN``."""
     half = MAX_SHOWN // 2
     return line if len(line) <= MAX_SHOWN else f"{line[:half]} … {line[-half:]}"

@@ -230,5 +230,5 @@ def find_folder(path: str, starts: Iterable[Path], *, field: str) -> Path:
         with contextlib.suppress(OSError):  # such as a name that is too long to be one
             if folder.is_dir():
                 return folder
-        tried.append(str(folder))
-    raise DataError(f"{field} {path!r}: no such folder; tried {', '.join(tried[:4])}")
+        tried.append(f"{start}/{path[:80]}")
+    raise DataError(f"{field} {path!r:.80}: no such folder; tried {', '.join(tried[:4])}")

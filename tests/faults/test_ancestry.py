@@ -134,7 +134,7 @@ def broken(project: Project, archive: Archive) -> None:
         (nothing, "protocol.json is not committed"),
         (no_receipt, "no receipt is committed"),
         (another, "protocol.json is another one than was committed"),
-        (no_repository, "fatal: not a git repository"),
+        (no_repository, "the archive is in no work tree"),
         (broken, "fatal: bad config line 1"),
     ],
 )
