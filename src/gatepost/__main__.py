@@ -1,18 +1,27 @@
-"""The command line: freeze, plan, status, replay, prompts, approvals, import. Live steps run under pytest."""
+"""The command line, a command for each thing but live steps, which run under pytest."""
 
 import argparse
 import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 
+from gatepost.audit_command import add_arguments as add_audit_arguments
+from gatepost.audit_command import run as run_audit
 from gatepost.errors import GatepostError
 from gatepost.folders import root_of
+from gatepost.report_command import add_arguments as add_report_arguments
+from gatepost.report_command import run as run_report
+
+NOT_ALL = 3
+"""Exit status of ``replay`` and ``verify``: nothing contradicts the record, but some evidence lies elsewhere."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command. Returns the exit status: 0 done, 1 refused, unfaithful or unfinished, 2 wrong usage."""
+    """Run one command.
+
+    Returns the exit status: 0 done, 1 refused, unfaithful or unfinished, 2 wrong usage, 3 ``NOT_ALL``.
+    """
     options = _parser().parse_args(arguments)
     try:
         status = int(options.command(options))
@@ -28,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="gatepost", description="Preregistered gates on LLM inference experiments.")
-    parser.add_argument("--version", action="version", version=f"gatepost {version('gatepost')}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     freeze = _add(commands, "freeze", _freeze, "freeze a draft (TOML) into a new archive")
@@ -48,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     replay = _add(commands, "replay", _replay, "recompute every verdict from the evidence and compare")
     replay.add_argument("archive", type=Path)
     replay.add_argument("--json", action="store_true", help="every recomputed check, as JSON")
-    replay.add_argument("--root", type=_root, help="catalog root that was noted elsewhere, for exactly one archive")
+    replay.add_argument("--root", type=_root, help="catalog root that was noted elsewhere, of now or of earlier")
 
     prompts = _add(commands, "prompts", _prompts, "print the manifest of what engines rendered, for a draft to bind")
     prompts.add_argument(
@@ -68,6 +77,23 @@ def _parser() -> argparse.ArgumentParser:
 
     verify = _add(commands, "verify", _verify, "verify every byte of an archive and the signature of every approval")
     verify.add_argument("archive", type=Path)
+    verify.add_argument("--root", type=_root, help="catalog root that was noted elsewhere, of now or of earlier")
+
+    detach = _add(commands, "detach", _detach, "move large evidence of a finished study out of its archive")
+    detach.add_argument("archive", type=Path)
+    detach.add_argument("--into", type=_folder, required=True, metavar="DIR", help="where it goes, named by SHA-256")
+    detach.add_argument(
+        "--over-bytes", type=int, default=1_000_000, metavar="N", help="what is not longer stays (default: 1000000)"
+    )
+    for reader in (replay, verify):
+        reader.add_argument(
+            "--evidence", type=_folder, metavar="DIR", help="where evidence is that was moved out of the archive"
+        )
+
+    audit = _add(commands, "audit", run_audit, "find loops in rows of token ids, without a look at what they say")
+    add_audit_arguments(audit)
+
+    add_report_arguments(_add(commands, "report", run_report, "write a page for people: asked, decided, measured"))
 
     import_ = _add(commands, "import", _import, "turn a published run into an archive that replays")
     import_.add_argument("source", type=Path, help="folder of the published experiment")
@@ -76,12 +102,22 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+class _Version(argparse.Action):
+    """Looks the version up once it is asked for, which takes longer than to start."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        print(f"gatepost {version('gatepost')}")
+        parser.exit()
+
+
 def _add(
     commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, command: object, text: str
 ) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
     parser.set_defaults(command=command)
-    if name in ("freeze", "gates", "plan", "replay", "status"):
+    if name in ("detach", "freeze", "gates", "plan", "replay", "report", "status"):
         for own, what in (("gates", "gates of your own"), ("studies", "your task domains")):
             text = f"folder with {what}, repeatable (default: ./{own})"
             parser.add_argument(f"--{own}", type=_folder, action="append", default=[], metavar="DIR", help=text)
@@ -151,15 +187,18 @@ def _replay(options: argparse.Namespace) -> int:
     from gatepost.replay import replay
     from gatepost.report import replay_text
 
-    gates, faithful = Gates(_gates(options)), True
+    gates, faithful, judged = Gates(_gates(options)), True, True
     roots = find_archives(options.archive)
     if options.root and len(roots) > 1:
         raise GatepostError(f"--root: {options.archive} holds {len(roots)} archives, expected exactly one")
     for root in roots:
-        result = replay(root, gates=gates, studies=_studies(options), expected_root=options.root)
+        result = replay(
+            root, gates=gates, studies=_studies(options), expected_root=options.root, evidence=options.evidence
+        )
         print(json.dumps(result.to_json(), indent=1, ensure_ascii=False) if options.json else replay_text(result))
         faithful &= result.faithful
-    return 0 if faithful else 1
+        judged &= not result.unjudged
+    return (0 if judged else NOT_ALL) if faithful else 1
 
 
 def _prompts(options: argparse.Namespace) -> int:
@@ -190,15 +229,35 @@ def _approve(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from gatepost import integrity
+    from gatepost import elsewhere, integrity, stored
+    from gatepost.ancestry import ancestry
     from gatepost.approval import require_checked
     from gatepost.archive import Archive
     from gatepost.status import approvals_text
 
-    archive = Archive(options.archive)
-    notes = integrity.verify(archive)
+    archive = Archive(options.archive, evidence=options.evidence)
+    notes = integrity.verify(archive, expected_root=options.root)
+    stored.verify(archive)
     require_checked(archive)
     print("\n".join([approvals_text(archive), *(f"  note: {note}" for note in notes)]))
+    print(f"  {ancestry(archive)}\n  catalog root: {archive.catalog()['root']}")
+    return NOT_ALL if elsewhere.not_at_hand(archive) else 0
+
+
+def _detach(options: argparse.Namespace) -> int:
+    from gatepost import elsewhere
+    from gatepost.archive import Archive
+    from gatepost.detach import detach
+    from gatepost.gatefiles import Gates
+
+    archive = Archive(options.archive)
+    moved = detach(
+        archive, options.into, gates=Gates(_gates(options)), studies=_studies(options), over_bytes=options.over_bytes
+    )
+    entries = elsewhere.entries(archive)
+    for name in moved:
+        print(f"moved: {name}, {entries[name]['size_bytes']} bytes, to {options.into / entries[name]['sha256']}")
+    print(f"moved {len(moved)} files; the catalog root is as before: {archive.catalog()['root']}")
     return 0
 
 

@@ -58,6 +58,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="HEX",
         help="catalog root that was noted elsewhere, such as in a paper; for exactly one collected archive",
     )
+    group.addoption(
+        "--gatepost-evidence",
+        metavar="DIR",
+        help="folder in which evidence is looked for that was moved out of an archive (gatepost detach)",
+    )
+    group.addoption(
+        "--gatepost-absent",
+        choices=("fail", "report"),
+        default="fail",
+        help="what an item does whose evidence lies elsewhere: fail (default), or be counted as inconclusive, which "
+        "passes nothing and leaves the exit status to the others",
+    )
+    group.addoption(
+        "--gatepost-report",
+        metavar="PATH",
+        help="write a page about the collected archive to this file, or an index where there are more of them",
+    )
     group.addoption("--gatepost-archive", metavar="DIR", help="archive of the fixtures; overrides gatepost_archive")
     parser.addini("gatepost_archive", "archive of the fixtures, relative to the root directory")
 
@@ -77,6 +94,9 @@ def pytest_configure(config: pytest.Config) -> None:
     for option in ("live", "preflight"):
         if config.getoption(f"gatepost_{option}") and config.getoption("dist", "no") != "no":
             raise pytest.UsageError(f"--gatepost-{option}: a live step runs in one process, with one engine: no -n")
+    evidence = config.getoption("gatepost_evidence")
+    if evidence is not None and not (config.invocation_params.dir / evidence).is_dir():
+        raise pytest.UsageError(f"--gatepost-evidence: {evidence} is not a folder")
     for name in ("gates", "studies"):
         for folder in _named_folders(config, name):
             if not folder.is_dir():
@@ -109,6 +129,12 @@ class Workspace:
             return None if root is None else root_of(root)
         except ValueError as error:
             raise pytest.UsageError(f"--gatepost-root: {error}") from None
+
+    @property
+    def evidence(self) -> Path | None:
+        """The folder of ``--gatepost-evidence``."""
+        folder: str | None = self.config.getoption("gatepost_evidence")
+        return None if folder is None else self.config.invocation_params.dir / folder
 
     @cached_property
     def gates(self) -> Gates:

@@ -26,11 +26,13 @@ class ArchiveSummary(TypedDict):
         protocol: id of the protocol.
         decision: one line.
         text: the table, and all else.
+        unjudged: what the decision rests on and was not judged again, since its evidence lies elsewhere.
     """
 
     protocol: str
     decision: str
     text: str
+    unjudged: list[str]
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter, config: pytest.Config) -> None:
