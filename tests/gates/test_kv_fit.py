@@ -144,9 +144,13 @@ def test_half_the_bytes_do_not_double_a_hybrid(
 @pytest.mark.parametrize(
     ("group", "batched", "blocks"),
     [
+        ({"kind": "full_attention", "block_size": 1}, None, 80),
+        ({"kind": "full_attention", "block_size": 0}, None, None),
         ({"kind": "mla_attention", "block_size": 16}, None, 5),
         ({**ATTENTION, "blocks_per_request": 999}, None, 5),  # that of the longest request there can be
         (mamba(2), None, 2),
+        ({"kind": "sliding_window", "block_size": 16, "sliding_window": 1}, 16, 2),  # 16 ids, the first inside a block
+        ({"kind": "sliding_window", "block_size": 16, "sliding_window": 0}, 16, None),
         ({"kind": "sliding_window", "block_size": 16, "sliding_window": 17}, 16, 3),  # 32 ids across 3 blocks
         ({"kind": "sliding_window", "block_size": 16, "sliding_window": 18}, 16, 4),
         ({"kind": "sliding_window", "block_size": 16, "sliding_window": 4096}, 16, 5),  # no more than its tokens

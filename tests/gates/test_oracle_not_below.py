@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.reach import SampleSize
+from gatepost.reach import Reach, SampleSize
 
 from .builders import checks, gate, judge
 from .scored import scored, unknown_scores
@@ -50,3 +50,18 @@ def test_an_arm_is_never_below_itself(arm: str, misses: bool) -> None:
     assert reach is not None
     (found,) = reach(SampleSize(12, 12), arm=arm, baseline_arm="base")
     assert (found.meets, found.misses) == (True, misses)
+
+
+@pytest.mark.parametrize(
+    ("size", "baseline", "misses"),
+    [
+        (SampleSize(4, 2), "base", True),
+        (SampleSize(1, 1), "base", True),
+        (SampleSize(4, 2), "designed", False),  # an arm is never below itself
+        (SampleSize(4, 0), "base", False),
+        (SampleSize(0, 2), "base", False),
+    ],
+)
+def test_an_arm_of_its_own_can_be_above(size: SampleSize, baseline: str, misses: bool) -> None:
+    counted = gate("oracle_not_below").reaches(size, {"arm": "designed", "baseline_arm": baseline}, where="test")
+    assert counted == (Reach("baseline_arm", 0, size.tasks, meets=True, misses=misses),)
