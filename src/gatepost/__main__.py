@@ -6,10 +6,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from gatepost.approve_command import add_arguments as add_approve_arguments
+from gatepost.approve_command import run as run_approve
 from gatepost.audit_command import add_arguments as add_audit_arguments
 from gatepost.audit_command import run as run_audit
 from gatepost.errors import GatepostError
 from gatepost.folders import root_of
+from gatepost.import_command import add_arguments as add_import_arguments
+from gatepost.import_command import run as run_import
+from gatepost.init_command import add_arguments as add_init_arguments
+from gatepost.init_command import run as run_init
 from gatepost.report_command import add_arguments as add_report_arguments
 from gatepost.report_command import run as run_report
 
@@ -40,6 +46,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
+    add_init_arguments(_add(commands, "init", run_init, "write a study of your own that runs at once"))
+
     freeze = _add(commands, "freeze", _freeze, "freeze a draft (TOML) into a new archive")
     freeze.add_argument("draft", type=Path)
     freeze.add_argument("--into", type=Path, default=Path("receipts"), help="folder of archives (default: receipts)")
@@ -48,6 +56,9 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument("draft", type=Path)
 
     _add(commands, "gates", _list_gates, "list the installed gates: what each asks, reads and takes")
+
+    explain = _add(commands, "explain", _explain, "print what one gate asks, reads and needs, and which studies use it")
+    explain.add_argument("gate", metavar="GATE", help="name of an installed gate")
 
     status = _add(commands, "status", _status, "show where the ladder stands and the one next step")
     status.add_argument("archive", type=Path)
@@ -69,11 +80,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     keygen.add_argument("file", type=Path, help="where the private key goes; never overwritten")
 
-    approve = _add(commands, "approve", _approve, "sign a GO for one step, as a reviewer whom the protocol registers")
-    approve.add_argument("archive", type=Path)
-    approve.add_argument("--step", required=True, help="such as selection, or confirmation@32")
-    approve.add_argument("--key", type=Path, required=True, metavar="FILE", help="the reviewer's private key")
-    approve.add_argument("--statement", default="GO", metavar="TEXT", help="one line that is signed too (default: GO)")
+    add_approve_arguments(
+        _add(commands, "approve", run_approve, "sign a GO for one step, as a reviewer whom the protocol registers")
+    )
 
     verify = _add(commands, "verify", _verify, "verify every byte of an archive and the signature of every approval")
     verify.add_argument("archive", type=Path)
@@ -95,10 +104,7 @@ def _parser() -> argparse.ArgumentParser:
 
     add_report_arguments(_add(commands, "report", run_report, "write a page for people: asked, decided, measured"))
 
-    import_ = _add(commands, "import", _import, "turn a published run into an archive that replays")
-    import_.add_argument("source", type=Path, help="folder of the published experiment")
-    import_.add_argument("--into", type=Path, default=Path("receipts"), help="folder of archives (default: receipts)")
-    import_.add_argument("--rows", type=_folder, help="folder of rows that were not published, as <step>.jsonl each")
+    add_import_arguments(_add(commands, "import", run_import, "turn a published run into an archive that replays"))
     return parser
 
 
@@ -117,7 +123,7 @@ def _add(
 ) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
     parser.set_defaults(command=command)
-    if name in ("detach", "freeze", "gates", "plan", "replay", "report", "status"):
+    if name in ("detach", "explain", "freeze", "gates", "plan", "replay", "report", "status"):
         for own, what in (("gates", "gates of your own"), ("studies", "your task domains")):
             text = f"folder with {what}, repeatable (default: ./{own})"
             parser.add_argument(f"--{own}", type=_folder, action="append", default=[], metavar="DIR", help=text)
@@ -129,6 +135,14 @@ def _list_gates(options: argparse.Namespace) -> int:
     from gatepost.status import gates_text
 
     print(gates_text(Gates(_gates(options))))
+    return 0
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from gatepost.explain import explain_text
+    from gatepost.gatefiles import Gates
+
+    print(explain_text(options.gate, Gates(_gates(options)), _studies(options)))
     return 0
 
 
@@ -217,17 +231,6 @@ def _keygen(options: argparse.Namespace) -> int:
     return 0
 
 
-def _approve(options: argparse.Namespace) -> int:
-    from gatepost.approve import approve
-    from gatepost.archive import Archive
-    from gatepost.status import status_text
-
-    archive = Archive(options.archive)
-    reviewer = approve(archive, options.step, options.key, statement=options.statement)
-    print(f"approved: {options.step} by {reviewer}\n{status_text(archive)}")
-    return 0
-
-
 def _verify(options: argparse.Namespace) -> int:
     from gatepost import elsewhere, integrity, stored
     from gatepost.ancestry import ancestry
@@ -258,19 +261,6 @@ def _detach(options: argparse.Namespace) -> int:
     for name in moved:
         print(f"moved: {name}, {entries[name]['size_bytes']} bytes, to {options.into / entries[name]['sha256']}")
     print(f"moved {len(moved)} files; the catalog root is as before: {archive.catalog()['root']}")
-    return 0
-
-
-def _import(options: argparse.Namespace) -> int:
-    from gatepost.audit import native_seam, verified_macro
-
-    if verified_macro.is_run(options.source):
-        archive = verified_macro.import_run(options.source, options.into, rows=options.rows)
-    elif options.rows is None:
-        archive = native_seam.import_run(options.source, options.into)
-    else:
-        raise GatepostError(f"--rows: {options.source} is no published run that lacks its rows")
-    print(f"imported: {archive.root}\nprotocol: {archive.protocol.digest}")
     return 0
 
 

@@ -15,7 +15,10 @@ PURE = {
     "prompts", "reachability", "record", "registration", "repeats", "scoring", "seeds", "selection", "stats",
     "thinking", "usercode",
 }  # fmt: skip
-SHELLS = {"__main__", "audit_command", "html_report", "plugin", "report", "report_command", "status", "testing"}
+SHELLS = {
+    "__main__", "approve_command", "audit_command", "explain", "html_report", "import_command", "init_command",
+    "plugin", "report", "report_command", "scaffold", "status", "testing",
+}  # fmt: skip
 LAYERS = ("types", "pure", "effects", "shells")
 
 WITHOUT_EFFECTS = {

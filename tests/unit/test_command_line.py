@@ -48,6 +48,16 @@ def test_a_repository_is_pinned_by_commits(tmp_path: Path, field: str, found: st
     project.freeze(edit=lambda text: text.replace(f'\n{field} = "{"0" * 40}"', f'\n{field} = "{"a" * 40}"'))
 
 
+@pytest.mark.parametrize("kind", ["missing", "file"])
+def test_rows_to_import_lie_in_a_folder(tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = tmp_path / "rows"
+    if kind == "file":
+        rows.write_text("")
+    assert main(["import", str(tmp_path), "--into", str(tmp_path / "receipts"), "--rows", str(rows)]) == 1
+    assert capsys.readouterr().err == f"gatepost: --rows: {rows} is not a folder\n"
+    assert not (tmp_path / "receipts").exists()
+
+
 @pytest.mark.parametrize("command", ["plan", "status", "replay"])
 def test_a_reader_that_stops_reading_is_no_error(tmp_path: Path, command: str) -> None:
     """A pipe whose other end is closed before anything is written to it, as ``| head`` may do."""

@@ -1,4 +1,7 @@
-"""For tests of engines: the contract as a class to subclass, and builders of small specs and requests.
+"""For tests of one's own engines and gates.
+
+Engines: the contract as a class to subclass, and builders of small specs and requests. Gates: ``build_record``, which a
+gate judges with ``gate.judge(record, thresholds)``.
 
 A test module for an engine of one's own needs two fixtures, ``fresh_engine`` being the same for one test each::
 
@@ -22,6 +25,7 @@ from gatepost.testing.builders import (
     collect,
 )
 from gatepost.testing.contracts import AdapterContract, EngineContract, ForceCloseContract
+from gatepost.testing.records import build_record
 
 __all__ = [
     "HOT",
@@ -31,6 +35,7 @@ __all__ = [
     "EngineContract",
     "ForceCloseContract",
     "Sampled",
+    "build_record",
     "build_request",
     "build_sampling",
     "build_spec",
