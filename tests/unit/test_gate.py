@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatepost.errors import RegistrationError
+from gatepost import gate as api
+from gatepost.absence import AbsentRows
+from gatepost.errors import RegistrationError, UserCodeError
 from gatepost.evidence import Record, UndeclaredChannelError
 from gatepost.gate import Check, Checks, Evidence, counts_in_band, gate, maximum_count, minimum_count
 from gatepost.verdict import Outcome
@@ -47,6 +49,15 @@ def test_thresholds_too_many_too_few_or_of_another_type_are_refused(change: dict
         example.require_thresholds(thresholds, where="stage s")
 
 
+def test_a_gate_without_thresholds_takes_none() -> None:
+    @gate(version=1, reads=[])
+    def plain(evidence: Evidence) -> Checks:
+        return []
+
+    with pytest.raises(RegistrationError, match=r"^stage s: unknown a, b; found a, b, expected none$"):
+        plain.require_thresholds({"b": 1, "a": 2}, where="stage s")
+
+
 def test_a_whole_number_is_a_rate() -> None:
     example.require_thresholds({**GIVEN, "min_rate": 1}, where="stage s")
 
@@ -71,6 +82,48 @@ def test_a_gate_cannot_read_what_it_did_not_declare() -> None:
 
     with pytest.raises(UndeclaredChannelError, match="gate nosy reads channel 'grades' but declares completions"):
         nosy.judge(Record(plan()), {})
+
+
+@pytest.mark.parametrize(
+    ("cap", "fixed", "doing"), [(16, None, "judging stage stage at 16"), (None, 8, "judging stage stage$")]
+)
+def test_a_gate_that_raises_is_blamed_with_what_it_was_doing(cap: int | None, fixed: int | None, doing: str) -> None:
+    @gate(version=3, reads=[])
+    def broken(evidence: Evidence) -> Checks:
+        raise ZeroDivisionError("by zero")
+
+    with pytest.raises(UserCodeError, match=doing.rstrip("$")) as caught:
+        broken.judge(Record(plan(cap=cap, fixed_cap=fixed)), {})
+    assert "gate broken (version 3, " in str(caught.value)
+    assert (" at 16" in str(caught.value)) is (cap == 16)
+
+
+@pytest.mark.parametrize(
+    ("reads", "note", "expected"),
+    [
+        (["token_ids"], None, "{absent}"),
+        (["token_ids"], "why", "why: {absent}"),
+        (["completions", "engine"], None, "{absent}"),
+        (["engine"], None, None),
+        (["engine"], "why", "why"),
+    ],
+)
+def test_an_open_check_names_rows_that_lie_elsewhere_if_its_gate_reads_rows(
+    reads: list[str], note: str | None, expected: str | None
+) -> None:
+    @gate(version=1, reads=reads)
+    def asks(evidence: Evidence) -> Checks:
+        yield Check("open", None, "==", 1, note=note)
+        yield Check("closed", 1, "==", 1, note=note)
+
+    absent = AbsentRows("a/rows.jsonl", 12, "0" * 64, 4, {})
+    judged = asks.judge(Record(plan(), absent_rows=absent), {})
+    assert [check.note for check in judged.checks] == [expected and expected.format(absent=absent), note]
+
+
+def test_every_name_of_the_gate_api_is_there() -> None:
+    assert sorted(api.__all__) == sorted(set(api.__all__))
+    assert [name for name in api.__all__ if not hasattr(api, name)] == []
 
 
 @pytest.mark.parametrize(
