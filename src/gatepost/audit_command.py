@@ -3,6 +3,7 @@
 import argparse
 import sys
 import time
+from contextlib import closing, nullcontext, redirect_stdout
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -28,9 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tail-tokens", type=_natural, default=8192, metavar="N", help=rule % "the last 8192 ids")
     parser.add_argument("--max-period-tokens", type=_natural, default=2048, metavar="N", help=rule % "up to 2048 ids")
     parser.add_argument("--min-match-rate", type=_rate, default=0.99, metavar="R", help=rule % "0.99")
-    parser.add_argument(
-        "--compiled", action="store_true", help="use the compiled extra: it pays on thousands of rows"
-    )
+    parser.add_argument("--compiled", action="store_true", help="use the compiled extra: it pays on thousands of rows")
     parser.add_argument("--nearest", action="store_true", help="name the nearest period too where none holds; slower")
     parser.add_argument(
         "--max-loop-share", type=_rate, metavar="R", help="exit with 1 if more than this share of the rows loops"
@@ -39,6 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--evidence", type=Path, metavar="DIR", help="where evidence is that was moved out of an archive"
     )
+    parser.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        help="on a Ray cluster: auto, HOST:PORT, ray://HOST:PORT; or local, one of this machine's cores for this audit",
+    )
     output = parser.add_mutually_exclusive_group()
     output.add_argument("--json", action="store_true", help="print what is found of every row, as JSON")
     output.add_argument("-o", "--output", type=Path, metavar="FILE", help="write that JSON to a new file")
@@ -46,10 +50,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Audit. Returns 0, or 1 where more rows loop than ``--max-loop-share`` allows."""
-    from gatepost.audit import LoopRule, audit_file
+    from gatepost.audit import LoopRule
     from gatepost.audit.row_files import new_file
     from gatepost.audit.summary import Summary, count, write_json
-    from gatepost.audit.tables import input_files
+    from gatepost.audit.tables import audit_each, input_files
 
     rule = LoopRule(options.tail_tokens, options.max_period_tokens, options.min_match_rate)
     if rule.max_period_tokens >= rule.tail_tokens:
@@ -58,12 +62,17 @@ def run(options: argparse.Namespace) -> int:
         )
     files = input_files(options.rows, evidence=options.evidence)
     summary = Summary(rule, max_loop_share=options.max_loop_share)
-    kind = None if options.format == "auto" else options.format
-    with Progress(files, sys.stderr) as progress:
-        audit_one = partial(
-            audit_file, rule=rule, format=kind, nearest=options.nearest, compiled=options.compiled, progress=progress
-        )
-        results = ((path, audit_one(path)) for path in files)
+    out = sys.stdout
+    # Ray prints there that a worker died: that belongs to progress, not into a document.
+    aside = redirect_stdout(sys.stderr) if options.ray is not None else nullcontext()
+    each = partial(
+        audit_each,
+        ray=options.ray,
+        format=None if options.format == "auto" else options.format,
+        nearest=options.nearest,
+        compiled=options.compiled,
+    )
+    with aside, Progress(files, sys.stderr) as progress, closing(each(files, rule, progress=progress)) as results:
         if options.json:
             import shutil
             import tempfile
@@ -71,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
             with tempfile.TemporaryFile() as whole:  # so that half a document is never printed
                 write_json(whole, results, summary)
                 whole.seek(0)
-                shutil.copyfileobj(whole, sys.stdout.buffer)
+                shutil.copyfileobj(whole, out.buffer)
         elif options.output is not None:
             with new_file(options.output) as sink:
                 write_json(sink, results, summary)

@@ -14,6 +14,10 @@ class GatepostError(Exception):
     def __init__(self, message: str = "") -> None:
         super().__init__("\n".join(map(shortened, message.split("\n"))))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle what was raised, whatever a subclass is made of: it comes back from another process as it is."""
+        return _again, (type(self), self.args, self.__dict__)
+
 
 class RegistrationError(GatepostError):
     """A draft cannot be frozen: the plan itself is incomplete, contradictory or cannot be failed."""
@@ -66,3 +70,10 @@ def shortened(line: str) -> str:
     """A line of a message, without the middle of it where it is longer than ``MAX_SHOWN``."""
     half = MAX_SHOWN // 2
     return line if len(line) <= MAX_SHOWN else f"{line[:half]} … {line[-half:]}"
+
+
+def _again(kind: type[GatepostError], args: tuple[object, ...], attributes: dict[str, object]) -> GatepostError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(attributes)
+    return error

@@ -5,15 +5,14 @@ import pickle
 import pytest
 
 from gatepost import errors
-from gatepost.errors import MAX_SHOWN, DataError, EngineError, GatepostError, MissingExtraError
+from gatepost.errors import MAX_SHOWN, EngineError, GatepostError, MissingExtraError
 
+KINDS = {value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, GatepostError)}
 RAISED = [
-    DataError("rows.jsonl:1: token_ids[1] is True"),
     EngineError("gone", kind="crash"),
-    GatepostError(),
     GatepostError("long " * MAX_SHOWN + "\nand short"),
     MissingExtraError("numba", needed_for="the compiled loop detector", extra="compiled"),
-    *(kind("said") for kind in GatepostError.__subclasses__() if kind not in (EngineError, MissingExtraError)),
+    *(kind("said") for kind in sorted(KINDS - {EngineError, GatepostError, MissingExtraError}, key=str)),
 ]
 
 
@@ -24,8 +23,3 @@ def test_an_error_survives_its_process(error: GatepostError) -> None:
     assert str(again) == str(error)
     assert again.args == error.args
     assert vars(again) == vars(error)
-
-
-def test_none_is_left_out() -> None:
-    kinds = {value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, GatepostError)}
-    assert kinds - {type(error) for error in RAISED} <= {errors.IntegrityError}

@@ -6,13 +6,13 @@ import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
-from typing import IO, Literal, TypeVar
+from typing import IO, Literal
 
 import pyarrow as pa
 
 from gatepost import jsonfile
+from gatepost.audit.columnar import arrow_batches, parquet_batches
 from gatepost.audit.jsonl_rows import jsonl_batches, write_jsonl
 from gatepost.audit.row_model import (
     BATCH_IDS,
@@ -34,12 +34,6 @@ MAGIC: dict[bytes, Format] = {b"PAR1": "parquet", b"ARRO": "arrow", b"\xff\xff\x
 SUFFIXES: dict[str, Format] = {".parquet": "parquet", ".arrow": "arrow", ".arrows": "arrow", ".npz": "npz"}
 """By the name of a new file; ``.arrows`` is an Arrow stream. Any other is written as JSON lines."""
 
-END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
-READ_BYTES = 2**20
-DAMAGED = (pa.ArrowException, OSError, ValueError, MemoryError, OverflowError)
-
-Item = TypeVar("Item")
-
 
 def read_batches(path: Path, *, format: Format | None = None, batch_rows: int = BATCH_ROWS) -> Iterator[Batch]:
     """Read the rows of a file, some at a time, each checked.
@@ -51,16 +45,22 @@ def read_batches(path: Path, *, format: Format | None = None, batch_rows: int = 
     Raises ``DataError`` naming the file, its row group, batch or line, and what was expected, for a file that is cut
     off, damaged, of mixed or other columns, or that holds no rows; ``IntegrityError`` for a link, a pipe or a device.
     """
-    with jsonfile.open_regular(path) as stream:
-        size_bytes = os.fstat(stream.fileno()).st_size
-        kind = format or _format_of(stream.read(4), path)
-        stream.seek(0)
-        row = -1
+    with open_rows(path, format) as (kind, stream):
+        size_bytes, row = os.fstat(stream.fileno()).st_size, -1
         for batch in _READERS[kind](path, stream, size_bytes, batch_rows):
             row = batch.first_row
             yield batch
     if row < 0:
         raise DataError(f"{path}: holds no rows")
+
+
+@contextmanager
+def open_rows(path: Path, format: Format | None) -> Iterator[tuple[Format, IO[bytes]]]:
+    """A file of rows and what it is. Raises as ``read_batches`` does, for what the first bytes show."""
+    with jsonfile.open_regular(path) as stream:
+        kind = format or _format_of(stream.read(4), path)
+        stream.seek(0)
+        yield kind, stream
 
 
 def _format_of(first: bytes, path: Path) -> Format:
@@ -73,95 +73,6 @@ def _format_of(first: bytes, path: Path) -> Format:
     return MAGIC[first]
 
 
-def _parquet_batches(path: Path, stream: IO[bytes], size_bytes: int, batch_rows: int) -> Iterator[Batch]:
-    import pyarrow.parquet as pq
-
-    def open_file() -> pq.ParquetFile:
-        source = pa.PythonFile(stream, "r")
-        return pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=False, buffer_size=READ_BYTES)
-
-    file = _guarded(path, "footer", open_file)
-    columns = wanted_columns(path, file.schema_arrow.names)
-    row, rows = 0, file.metadata.num_rows
-    for group in range(file.num_row_groups):
-        part = f"row group {group}"
-        groups = file.iter_batches(batch_rows, row_groups=[group], columns=columns, use_threads=False)
-        while (batch := _guarded(path, f"{part}, from row {row} on", partial(next, groups, None))) is not None:
-            yield Batch(checked_rows(batch, Place(path, part, row)), row, (row + batch.num_rows) / rows)
-            row += batch.num_rows
-    if row != rows:
-        raise DataError(f"{path}: holds {row} rows, its footer says {rows}")
-
-
-def _arrow_batches(path: Path, stream: IO[bytes], size_bytes: int, batch_rows: int) -> Iterator[Batch]:
-    first, row = stream.read(6), 0
-    for number, (batch, done) in enumerate((_file if first == b"ARROW1" else _stream)(path, stream, size_bytes)):
-        for start in range(0, batch.num_rows, batch_rows):
-            rows = batch.slice(start, batch_rows)
-            share = done(min(start + batch_rows, batch.num_rows) / batch.num_rows)
-            yield Batch(checked_rows(rows, Place(path, f"batch {number}", row)), row, share)
-            row += rows.num_rows
-
-
-_Done = Callable[[float], float]
-"""Share of a batch -> share of its file."""
-
-
-def _share(before: int, of: int, share: float) -> float:
-    return (before + share) / of
-
-
-def _file(path: Path, stream: IO[bytes], size_bytes: int) -> Iterator[tuple[pa.RecordBatch, _Done]]:
-    def open_file(options: pa.ipc.IpcReadOptions) -> pa.ipc.RecordBatchFileReader:
-        stream.seek(0)
-        return pa.ipc.open_file(pa.PythonFile(stream, "r"), options=options)
-
-    reader = _guarded(path, "footer", lambda: open_file(_options()))
-    options = _options(_indices(path, reader.schema))
-    reader = _guarded(path, "footer", lambda: open_file(options))
-    count = reader.num_record_batches
-    for number in range(count):
-        batch = _guarded(path, f"batch {number}", partial(reader.get_batch, number))
-        yield batch, partial(_share, number, count)
-
-
-def _stream(path: Path, stream: IO[bytes], size_bytes: int) -> Iterator[tuple[pa.RecordBatch, _Done]]:
-    def open_stream(options: pa.ipc.IpcReadOptions) -> pa.ipc.RecordBatchStreamReader:
-        stream.seek(0)
-        return pa.ipc.open_stream(pa.PythonFile(stream, "r"), options=options)
-
-    reader = _guarded(path, "schema", lambda: open_stream(_options()))
-    options = _options(_indices(path, reader.schema))
-    reader = _guarded(path, "schema", lambda: open_stream(options))
-    number = 0
-    while (batch := _guarded(path, f"batch {number}", partial(next, reader, None))) is not None:
-        yield batch, partial(_share, stream.tell() - 1, size_bytes)
-        number += 1
-    end = stream.tell()
-    stream.seek(max(end - len(END_OF_STREAM), 0))
-    if stream.read(len(END_OF_STREAM)) != END_OF_STREAM:
-        raise DataError(f"{path}: batch {number}: ends at byte {end} without the mark of its end: truncated")
-    if end < size_bytes:
-        raise DataError(f"{path}: goes on after the end of its stream at byte {end}, expected one stream a file")
-
-
-def _options(indices: list[int] | None = None) -> pa.ipc.IpcReadOptions:
-    return pa.ipc.IpcReadOptions(use_threads=False, included_fields=indices)
-
-
-def _indices(path: Path, schema: pa.Schema) -> list[int]:
-    return [schema.names.index(name) for name in wanted_columns(path, schema.names)]
-
-
-def _guarded(path: Path, part: str, read: Callable[[], Item]) -> Item:
-    """What a reader of pyarrow gives; what it raises, as one sentence."""
-    try:
-        return read()
-    except DAMAGED as error:
-        first = next(iter(str(error).splitlines()), type(error).__name__)
-        raise DataError(f"{path}: {part}: truncated or damaged: {first[:200]}") from None
-
-
 def _npz_batches(path: Path, stream: IO[bytes], size_bytes: int, batch_rows: int) -> Iterator[Batch]:
     from gatepost.audit.npz_rows import npz_batches
 
@@ -169,8 +80,8 @@ def _npz_batches(path: Path, stream: IO[bytes], size_bytes: int, batch_rows: int
 
 
 _READERS: dict[Format, Callable[[Path, IO[bytes], int, int], Iterator[Batch]]] = {
-    "parquet": _parquet_batches,
-    "arrow": _arrow_batches,
+    "parquet": parquet_batches,
+    "arrow": arrow_batches,
     "npz": _npz_batches,
     "jsonl": jsonl_batches,
 }

@@ -5,7 +5,8 @@ fold around it, so that one machine and many give the same numbers.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from functools import partial
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
@@ -91,6 +92,35 @@ def audit_file(
     seen.refuse_repeated()
 
 
+def audit_each(
+    files: Sequence[Path],
+    rule: LoopRule = STUDY_A,
+    *,
+    ray: str | None = None,
+    format: Format | None = None,
+    nearest: bool = False,
+    compiled: bool | None = False,
+    progress: Progress | None = None,
+) -> Generator[tuple[Path, Iterator[pa.RecordBatch]], None, None]:
+    """Audit files one after the other: each with its results, to be taken before the next file.
+
+    Args:
+        ray: the address of a Ray cluster that does it, see ``gatepost.audit.on_ray.audit_files``; the answers are the
+            same.
+
+    Raises as ``audit_file``, and for a cluster as ``audit_files``.
+    """
+    if ray is not None:
+        from gatepost.audit.on_ray import audit_files
+
+        one = partial(audit_batch, rule=rule, nearest=nearest, compiled=compiled)
+        yield from audit_files(files, one, address=ray, format=format, progress=progress)
+        return
+    for path in files:
+        found = audit_file(path, rule, format=format, nearest=nearest, compiled=compiled, progress=progress)
+        yield path, found
+
+
 def audit(
     paths: Path | str | Iterable[Path | str],
     rule: LoopRule = STUDY_A,
@@ -99,6 +129,7 @@ def audit(
     nearest: bool = False,
     compiled: bool | None = False,
     evidence: Path | None = None,
+    ray: str | None = None,
 ) -> pa.Table:
     """Audit row files and archives; one row per sample, in the order of the files, ``file`` before the columns of
     ``RESULTS``. ``.to_pandas()`` makes a data frame of it.
@@ -109,13 +140,15 @@ def audit(
         format: what the files have to be; by their first bytes where it is not said.
         nearest, compiled: see ``audit_batch``.
         evidence: folder of large evidence that was moved out of archives.
+        ray: see ``audit_each``.
 
     Raises ``DataError`` naming file, row, what was found and what was expected.
     """
     listed = [paths] if isinstance(paths, Path | str) else paths
     batches = []
-    for path in input_files(map(Path, listed), evidence=evidence):
-        for found in audit_file(path, rule, format=format, nearest=nearest, compiled=compiled):
+    files = input_files(map(Path, listed), evidence=evidence)
+    for path, results in audit_each(files, rule, ray=ray, format=format, nearest=nearest, compiled=compiled):
+        for found in results:
             names = pa.array([str(path)] * found.num_rows, pa.string())
             batches.append(pa.RecordBatch.from_arrays([names, *found.columns], schema=TABLE))
     return pa.Table.from_batches(batches, schema=TABLE)
