@@ -8,7 +8,7 @@ from gatepost import gate as api
 from gatepost.absence import AbsentRows
 from gatepost.errors import RegistrationError, UserCodeError
 from gatepost.evidence import Record, UndeclaredChannelError
-from gatepost.gate import Check, Checks, Evidence, counts_in_band, gate, maximum_count, minimum_count
+from gatepost.gate import Check, Checks, Evidence, SampleSize, counts_in_band, gate, maximum_count, minimum_count
 from gatepost.verdict import Outcome
 from tests.gates.builders import plan
 
@@ -192,3 +192,25 @@ def test_maximum_count(of: int, limit: int) -> None:
 @given(st.integers(0, 60), st.floats(-0.2, 1.2), st.floats(-0.2, 1.2))
 def test_counts_in_band(of: int, low: float, high: float) -> None:
     assert list(counts_in_band(of, low, high)) == [count for count in range(of + 1) if of and low <= count / of <= high]
+
+
+def test_evidence_that_is_not_at_hand_leaves_a_verdict_without_checks() -> None:
+    @gate(version=4, reads=["text"], role="validity")
+    def reads_text(evidence: Evidence) -> Checks:
+        yield Check("before", 1, "==", 1)
+        yield Check("texts", len(evidence.text or ()), ">=", 1)
+
+    verdict = reads_text.judge(Record(plan(), elsewhere={"text": "text.parquet is not here"}), {})
+    assert (verdict.gate, verdict.version, verdict.role, verdict.checks, verdict.elsewhere) == (
+        "reads_text", 4, "validity", (), "text.parquet is not here",
+    )  # fmt: skip
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+
+
+def test_a_reach_that_yields_anything_else_is_blamed_with_where_it_was_asked() -> None:
+    @gate(version=1, reads=["completions"], reach=lambda size: ["no reach"])  # type: ignore[arg-type, list-item]
+    def reaching(evidence: Evidence) -> Checks:
+        return []
+
+    with pytest.raises(UserCodeError, match=r"reach of gate reaching .*freezing stage s"):
+        reaching.reaches(SampleSize(2, 2), {}, where="freezing stage s")
