@@ -1,5 +1,7 @@
 from collections.abc import Callable
 
+import matplotlib.backends.backend_svg
+import matplotlib.figure  # noqa: F401 - pytester forgets what its runs imported, and half of it would be imported again
 import pytest
 
 from tests.archives import Project, create_project
