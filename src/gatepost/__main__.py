@@ -8,19 +8,16 @@ from pathlib import Path
 
 from gatepost.approve_command import add_arguments as add_approve_arguments
 from gatepost.approve_command import run as run_approve
+from gatepost.arguments import NOT_ALL, add_evidence, add_own_folders, folder, own_gates, own_studies, root
 from gatepost.audit_command import add_arguments as add_audit_arguments
 from gatepost.audit_command import run as run_audit
 from gatepost.errors import GatepostError
-from gatepost.folders import root_of
 from gatepost.import_command import add_arguments as add_import_arguments
 from gatepost.import_command import run as run_import
 from gatepost.init_command import add_arguments as add_init_arguments
 from gatepost.init_command import run as run_init
 from gatepost.report_command import add_arguments as add_report_arguments
 from gatepost.report_command import run as run_report
-
-NOT_ALL = 3
-"""Exit status of ``replay`` and ``verify``: nothing contradicts the record, but some evidence lies elsewhere."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -68,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     replay = _add(commands, "replay", _replay, "recompute every verdict from the evidence and compare")
     replay.add_argument("archive", type=Path)
     replay.add_argument("--json", action="store_true", help="every recomputed check, as JSON")
-    replay.add_argument("--root", type=_root, help="catalog root that was noted elsewhere, of now or of earlier")
+    replay.add_argument("--root", type=root, help="catalog root that was noted elsewhere, of now or of earlier")
 
     prompts = _add(commands, "prompts", _prompts, "print the manifest of what engines rendered, for a draft to bind")
     prompts.add_argument(
@@ -86,18 +83,16 @@ def _parser() -> argparse.ArgumentParser:
 
     verify = _add(commands, "verify", _verify, "verify every byte of an archive and the signature of every approval")
     verify.add_argument("archive", type=Path)
-    verify.add_argument("--root", type=_root, help="catalog root that was noted elsewhere, of now or of earlier")
+    verify.add_argument("--root", type=root, help="catalog root that was noted elsewhere, of now or of earlier")
 
     detach = _add(commands, "detach", _detach, "move large evidence of a finished study out of its archive")
     detach.add_argument("archive", type=Path)
-    detach.add_argument("--into", type=_folder, required=True, metavar="DIR", help="where it goes, named by SHA-256")
+    detach.add_argument("--into", type=folder, required=True, metavar="DIR", help="where it goes, named by SHA-256")
     detach.add_argument(
         "--over-bytes", type=int, default=1_000_000, metavar="N", help="what is not longer stays (default: 1000000)"
     )
-    for reader in (replay, verify):
-        reader.add_argument(
-            "--evidence", type=_folder, metavar="DIR", help="where evidence is that was moved out of the archive"
-        )
+    add_evidence(replay)
+    add_evidence(verify)
 
     audit = _add(commands, "audit", run_audit, "find loops in rows of token ids, without a look at what they say")
     add_audit_arguments(audit)
@@ -124,9 +119,7 @@ def _add(
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
     parser.set_defaults(command=command)
     if name in ("detach", "explain", "freeze", "gates", "plan", "replay", "report", "status"):
-        for own, what in (("gates", "gates of your own"), ("studies", "your task domains")):
-            text = f"folder with {what}, repeatable (default: ./{own})"
-            parser.add_argument(f"--{own}", type=_folder, action="append", default=[], metavar="DIR", help=text)
+        add_own_folders(parser)
     return parser
 
 
@@ -134,7 +127,7 @@ def _list_gates(options: argparse.Namespace) -> int:
     from gatepost.gatefiles import Gates
     from gatepost.status import gates_text
 
-    print(gates_text(Gates(_gates(options))))
+    print(gates_text(Gates(own_gates(options))))
     return 0
 
 
@@ -142,22 +135,8 @@ def _explain(options: argparse.Namespace) -> int:
     from gatepost.explain import explain_text
     from gatepost.gatefiles import Gates
 
-    print(explain_text(options.gate, Gates(_gates(options)), _studies(options)))
+    print(explain_text(options.gate, Gates(own_gates(options)), own_studies(options)))
     return 0
-
-
-def _folder(text: str) -> Path:
-    folder = Path(text)
-    if not folder.is_dir():
-        raise argparse.ArgumentTypeError(f"{folder} is not a folder")
-    return folder
-
-
-def _root(text: str) -> str:
-    try:
-        return root_of(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _freeze(options: argparse.Namespace) -> int:
@@ -166,7 +145,7 @@ def _freeze(options: argparse.Namespace) -> int:
     from gatepost.freeze import plan
     from gatepost.gatefiles import Gates
 
-    frozen = plan(options.draft, gates=Gates(_gates(options)), studies=_studies(options))
+    frozen = plan(options.draft, gates=Gates(own_gates(options)), studies=own_studies(options))
     jsonfile.make_folder(options.into)
     archive = Archive.create(options.into, frozen)
     print(f"frozen: {archive.root}\nprotocol: {archive.protocol.digest}")
@@ -178,8 +157,8 @@ def _plan(options: argparse.Namespace) -> int:
     from gatepost.gatefiles import Gates
     from gatepost.status import plan_text
 
-    gates = Gates(_gates(options))
-    print(plan_text(plan(options.draft, gates=gates, studies=_studies(options)), gates))
+    gates = Gates(own_gates(options))
+    print(plan_text(plan(options.draft, gates=gates, studies=own_studies(options)), gates))
     return 0
 
 
@@ -201,13 +180,13 @@ def _replay(options: argparse.Namespace) -> int:
     from gatepost.replay import replay
     from gatepost.report import replay_text
 
-    gates, faithful, judged = Gates(_gates(options)), True, True
+    gates, faithful, judged = Gates(own_gates(options)), True, True
     roots = find_archives(options.archive)
     if options.root and len(roots) > 1:
         raise GatepostError(f"--root: {options.archive} holds {len(roots)} archives, expected exactly one")
-    for root in roots:
+    for one in roots:
         result = replay(
-            root, gates=gates, studies=_studies(options), expected_root=options.root, evidence=options.evidence
+            one, gates=gates, studies=own_studies(options), expected_root=options.root, evidence=options.evidence
         )
         print(json.dumps(result.to_json(), indent=1, ensure_ascii=False) if options.json else replay_text(result))
         faithful &= result.faithful
@@ -255,22 +234,17 @@ def _detach(options: argparse.Namespace) -> int:
 
     archive = Archive(options.archive)
     moved = detach(
-        archive, options.into, gates=Gates(_gates(options)), studies=_studies(options), over_bytes=options.over_bytes
+        archive,
+        options.into,
+        gates=Gates(own_gates(options)),
+        studies=own_studies(options),
+        over_bytes=options.over_bytes,
     )
     entries = elsewhere.entries(archive)
     for name in moved:
         print(f"moved: {name}, {entries[name]['size_bytes']} bytes, to {options.into / entries[name]['sha256']}")
     print(f"moved {len(moved)} files; the catalog root is as before: {archive.catalog()['root']}")
     return 0
-
-
-def _gates(options: argparse.Namespace) -> list[Path]:
-    """Own gate folders: those named, else ``./gates``; the shipped ones are always there."""
-    return options.gates or [Path("gates")]
-
-
-def _studies(options: argparse.Namespace) -> list[Path]:
-    return options.studies or [Path("studies")]
 
 
 if __name__ == "__main__":

@@ -9,7 +9,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TextIO
 
+from gatepost.arguments import add_evidence
 from gatepost.errors import GatepostError
+from gatepost.periodicity import STUDY_A, LoopRule
 
 REWRITE_SECONDS = 0.2
 LINE_SECONDS = 30.0
@@ -25,19 +27,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ROWS",
         help="Parquet, Arrow IPC, npz or JSON lines; or an archive, or a folder of archives",
     )
-    rule = "of the loop detector (default: study A's, %s)"
-    parser.add_argument("--tail-tokens", type=_natural, default=8192, metavar="N", help=rule % "the last 8192 ids")
-    parser.add_argument("--max-period-tokens", type=_natural, default=2048, metavar="N", help=rule % "up to 2048 ids")
-    parser.add_argument("--min-match-rate", type=_rate, default=0.99, metavar="R", help=rule % "0.99")
+    for option, value, of in (
+        ("--tail-tokens", _natural, "the last ids, which are searched"),
+        ("--max-period-tokens", _natural, "the longest period"),
+        ("--min-match-rate", _rate, "how many have to match"),
+    ):
+        default = getattr(STUDY_A, option[2:].replace("-", "_"))
+        text = f"of the loop detector: {of} (default: study A's, {default})"
+        parser.add_argument(option, type=value, default=default, metavar="R" if value is _rate else "N", help=text)
     parser.add_argument("--compiled", action="store_true", help="use the compiled extra: it pays on thousands of rows")
     parser.add_argument("--nearest", action="store_true", help="name the nearest period too where none holds; slower")
     parser.add_argument(
         "--max-loop-share", type=_rate, metavar="R", help="exit with 1 if more than this share of the rows loops"
     )
     parser.add_argument("--format", choices=("auto", *FORMATS), default="auto", help="default: by the first bytes")
-    parser.add_argument(
-        "--evidence", type=Path, metavar="DIR", help="where evidence is that was moved out of an archive"
-    )
+    add_evidence(parser)
     parser.add_argument(
         "--ray",
         metavar="ADDRESS",
@@ -50,10 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Audit. Returns 0, or 1 where more rows loop than ``--max-loop-share`` allows."""
-    from gatepost.audit import LoopRule
+    from gatepost.audit import audit_each, input_files  # says what to install where numpy is missing
     from gatepost.audit.row_files import new_file
     from gatepost.audit.summary import Summary, count, write_json
-    from gatepost.audit.tables import audit_each, input_files
 
     rule = LoopRule(options.tail_tokens, options.max_period_tokens, options.min_match_rate)
     if rule.max_period_tokens >= rule.tail_tokens:

@@ -66,10 +66,10 @@ class MissingExtraError(GatepostError):
         super().__init__(f"{needed_for} needs {package}, which is not installed: pip install 'gatepost[{extra}]'")
 
 
-def shortened(line: str) -> str:
-    """A line of a message, without the middle of it where it is longer than ``MAX_SHOWN``."""
-    half = MAX_SHOWN // 2
-    return line if len(line) <= MAX_SHOWN else f"{line[:half]} … {line[-half:]}"
+def shortened(text: str, at_most: int = MAX_SHOWN) -> str:
+    """A text without the middle of it where it is longer than so many characters."""
+    half = at_most // 2
+    return text if len(text) <= at_most else f"{text[:half]} … {text[-half:]}"
 
 
 def _again(kind: type[GatepostError], args: tuple[object, ...], attributes: dict[str, object]) -> GatepostError:

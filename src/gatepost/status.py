@@ -1,7 +1,5 @@
 """What a plan would take and where an archive stands, as text for people. Reads; never writes."""
 
-import inspect
-import sys
 from collections.abc import Iterator
 
 from gatepost import runlock
@@ -46,8 +44,7 @@ def gates_text(gates: Gates) -> str:
 
 
 def _gate(gate: Gate) -> Iterator[str]:
-    question = (inspect.getdoc(sys.modules[gate.function.__module__]) or "").partition("\n")[0]
-    yield f"{gate.name}  version {gate.version}, {gate.role}: {question}"
+    yield f"{gate.name}  version {gate.version}, {gate.role}: {gate.question}"
     yield f"  reads {', '.join(sorted(gate.reads))}; takes {', '.join(gate.thresholds) or 'no thresholds'}"
 
 

@@ -8,12 +8,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from gatepost.audit.loops import LoopRule, TraceAudit, audit_trace, certify, find_loop, find_period, mismatch_budgets
+from gatepost.audit.loops import TraceAudit, audit_trace, certify, find_loop, find_period, mismatch_budgets
 from gatepost.audit.onset import Ids
 from gatepost.errors import DataError
-from gatepost.periodicity import Period
+from gatepost.periodicity import LoopRule, Period
 from tests.audit.test_loops_against_naive import PATHS
 from tests.audit.traces import REGISTERED
+from tests.unit.test_periodicity import tables_of_zeros
 
 
 def array(ids: Sequence[int]) -> Ids:
@@ -31,7 +32,6 @@ def counter_lines(count: int, *, one_digit: bool = False) -> list[int]:
 THINKING = array([*range(1000, 1100), *counter_lines(40)])
 SAME_DIGITS = array([*range(1000, 1100), *counter_lines(40, one_digit=True)])
 COUNTER = LoopRule(tail_tokens=400, max_period_tokens=64, min_match_rate=0.99)
-GRID = ([48, 44] * 15 + [48, 10]) * 16
 TABLE = LoopRule(tail_tokens=256, max_period_tokens=64, min_match_rate=0.99)
 
 on_every_path = pytest.mark.parametrize("compiled", PATHS, ids=lambda compiled: "compiled" if compiled else "numpy")
@@ -57,16 +57,7 @@ def test_a_running_counter_is_a_loop_once_its_digits_are_one(compiled: bool) -> 
 
 
 @on_every_path
-@pytest.mark.parametrize(
-    ("ids", "period", "matches", "compared"),
-    [
-        ([0] * 300, 1, 255, 255),  # one token for ever
-        ([*GRID, 60, 61], 32, 222, 224),  # a finished table, on which nobody should run this
-        (GRID, 32, 224, 224),
-        ([70, 71] + [45] * 16, None, 0, 0),  # a run of separators, shorter than the tail
-    ],
-    ids=["one_token", "finished_grid", "grid_cut_at_limit", "separator_run"],
-)
+@tables_of_zeros
 def test_a_table_of_zeros_is_as_periodic_as_a_token_for_ever(
     ids: list[int], period: int | None, matches: int, compared: int, compiled: bool
 ) -> None:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from gatepost import periodicity
 from gatepost.audit.loops import max_ngram_count, tail_unique_ratio
+from tests.unit.test_periodicity import NGRAMS
 
 SIZE = 2**22 - 1
 ALIKE_MODULO_2_64 = [0, 0, 0, 2**64 // SIZE**2, 2**64 // SIZE % SIZE, 2**64 % SIZE, SIZE - 1]
@@ -18,12 +19,7 @@ LETTERS = [st.integers(0, 2), st.integers(-2, 2), st.sampled_from([0, 2**21 - 1,
 @pytest.mark.parametrize(
     ("ids", "n", "count"),
     [
-        ([], 3, 0),
-        ([1, 2], 3, 0),
-        ([1, 2, 3], 3, 1),
-        ([1, 2, 1, 2, 1, 2, 1], 3, 3),
-        ([5, 5, 5, 5], 2, 3),
-        ([1, 2, 1], 1, 2),
+        *NGRAMS,
         ([0, 1, 1, 0], 2, 1),  # in order
         ([2**31 - 1, 0, 2**31 - 1, 0], 2, 2),
         ([0, 0, 0, 2**31 - 1, 0, 0, 0, 2**31 - 2], 4, 1),

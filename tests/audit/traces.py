@@ -5,11 +5,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.random import Generator
 
-from gatepost.audit.loops import LoopRule
 from gatepost.audit.loops_numpy import MIX
 from gatepost.audit.onset import Ids
+from gatepost.periodicity import STUDY_A, LoopRule
 
-REGISTERED = LoopRule(tail_tokens=8192, max_period_tokens=2048, min_match_rate=0.99)
+REGISTERED = STUDY_A
 """Study A's detector."""
 
 PUBLISHED_PERIODS = (

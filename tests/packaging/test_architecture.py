@@ -16,8 +16,8 @@ PURE = {
     "thinking", "usercode",
 }  # fmt: skip
 SHELLS = {
-    "__main__", "approve_command", "audit_command", "explain", "html_report", "import_command", "init_command",
-    "plugin", "report", "report_command", "scaffold", "status", "testing",
+    "__main__", "approve_command", "arguments", "audit_command", "explain", "html_report", "import_command",
+    "init_command", "plugin", "report", "report_command", "scaffold", "status", "testing",
 }  # fmt: skip
 LAYERS = ("types", "pure", "effects", "shells")
 

@@ -110,7 +110,6 @@ def test_an_unfinished_study_says_what_is_open(project: Project) -> None:
         (["{archive}", "-o", "{archive}/steps/selection/report.html"], "lies in the archive"),
         (["{archive}", "-o", "missing/report.html"], "missing: is not a folder"),
         (["{archive}", "-o", "studies"], "studies: is a folder, expected the name of a file"),
-        (["{archive}", "--evidence", "missing"], "--evidence: missing is not a folder"),
     ],
 )
 def test_what_is_refused(project: Project, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
@@ -120,6 +119,12 @@ def test_what_is_refused(project: Project, capsys: pytest.CaptureFixture[str], a
     assert main(["report", *(one.format(archive=archive.root) for one in arguments)]) == 1
     assert said in capsys.readouterr().err
     assert sorted(project.root.rglob("*")) == before
+
+
+def test_evidence_lies_in_a_folder(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match=r"^2$"):
+        main(["report", str(project.freeze().root), "--evidence", "missing"])
+    assert capsys.readouterr().err.endswith("argument --evidence: missing is not a folder\n")
 
 
 def test_without_the_extra_one_sentence_says_how_to_get_it(tmp_path: Path) -> None:

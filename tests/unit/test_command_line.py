@@ -53,8 +53,9 @@ def test_rows_to_import_lie_in_a_folder(tmp_path: Path, kind: str, capsys: pytes
     rows = tmp_path / "rows"
     if kind == "file":
         rows.write_text("")
-    assert main(["import", str(tmp_path), "--into", str(tmp_path / "receipts"), "--rows", str(rows)]) == 1
-    assert capsys.readouterr().err == f"gatepost: --rows: {rows} is not a folder\n"
+    with pytest.raises(SystemExit, match=r"^2$"):
+        main(["import", str(tmp_path), "--into", str(tmp_path / "receipts"), "--rows", str(rows)])
+    assert capsys.readouterr().err.endswith(f"argument --rows: {rows} is not a folder\n")
     assert not (tmp_path / "receipts").exists()
 
 

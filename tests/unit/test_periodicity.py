@@ -40,7 +40,7 @@ def test_the_same_lines_are_a_loop_once_their_digits_are_one() -> None:
 GRID = ([48, 44] * 15 + [48, 10]) * 16
 
 
-@pytest.mark.parametrize(
+tables_of_zeros = pytest.mark.parametrize(
     ("ids", "period", "matches", "compared"),
     [
         ([0] * 300, 1, 255, 255),  # one token for ever
@@ -50,6 +50,9 @@ GRID = ([48, 44] * 15 + [48, 10]) * 16
     ],
     ids=["one_token", "finished_grid", "grid_cut_at_limit", "separator_run"],
 )
+
+
+@tables_of_zeros
 def test_a_table_of_zeros_is_as_periodic_as_a_token_for_ever(
     ids: list[int], period: int | None, matches: int, compared: int
 ) -> None:
@@ -123,17 +126,17 @@ def test_a_true_period_is_found_and_no_larger_one_is_preferred(cycle: list[int],
     assert len(cycle) % found.period == 0
 
 
-@pytest.mark.parametrize(
-    ("ids", "n", "count"),
-    [
-        ([], 3, 0),
-        ([1, 2], 3, 0),
-        ([1, 2, 3], 3, 1),
-        ([1, 2, 1, 2, 1, 2, 1], 3, 3),
-        ([5, 5, 5, 5], 2, 3),
-        ([1, 2, 1], 1, 2),
-    ],
-)
+NGRAMS = [
+    ([], 3, 0),
+    ([1, 2], 3, 0),
+    ([1, 2, 3], 3, 1),
+    ([1, 2, 1, 2, 1, 2, 1], 3, 3),
+    ([5, 5, 5, 5], 2, 3),
+    ([1, 2, 1], 1, 2),
+]
+
+
+@pytest.mark.parametrize(("ids", "n", "count"), NGRAMS)
 def test_max_ngram_count(ids: list[int], n: int, count: int) -> None:
     assert max_ngram_count(ids, n) == count
     if n == 3:

@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING
 from gatepost.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from gatepost.audit.loops import LoopRule, TraceAudit, audit_trace
+    from gatepost.audit.loops import TraceAudit, audit_trace
     from gatepost.audit.row_files import read_batches, write_batches
     from gatepost.audit.row_model import MODEL
-    from gatepost.audit.tables import RESULTS, STUDY_A, audit, audit_batch, audit_file
+    from gatepost.audit.tables import RESULTS, audit, audit_batch, audit_each, audit_file, input_files
+    from gatepost.periodicity import STUDY_A, LoopRule
 
 _PLACES = {
-    "loops": ("LoopRule", "TraceAudit", "audit_trace"),
-    "row_files": ("read_batches", "write_batches"),
-    "row_model": ("MODEL",),
-    "tables": ("RESULTS", "STUDY_A", "audit", "audit_batch", "audit_file"),
+    "audit.loops": ("TraceAudit", "audit_trace"),
+    "audit.row_files": ("read_batches", "write_batches"),
+    "audit.row_model": ("MODEL",),
+    "audit.tables": ("RESULTS", "audit", "audit_batch", "audit_each", "audit_file", "input_files"),
+    "periodicity": ("STUDY_A", "LoopRule"),
 }
 
 __all__ = [
@@ -33,8 +35,10 @@ __all__ = [
     "TraceAudit",
     "audit",
     "audit_batch",
+    "audit_each",
     "audit_file",
     "audit_trace",
+    "input_files",
     "read_batches",
     "write_batches",
 ]
@@ -45,7 +49,7 @@ def __getattr__(name: str) -> object:
     for module, names in _PLACES.items():
         if name in names:
             try:
-                return getattr(import_module(f"gatepost.audit.{module}"), name)
+                return getattr(import_module(f"gatepost.{module}"), name)
             except ModuleNotFoundError as error:
                 if error.name != "numpy":
                     raise

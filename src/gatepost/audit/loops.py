@@ -16,7 +16,7 @@ from gatepost.audit import loops_numpy
 from gatepost.audit.onset import Ids, LoopCertificate, certify_period, check_certificate
 from gatepost.audit.reuse import max_ngram_count, tail_unique_ratio
 from gatepost.errors import DataError, MissingExtraError
-from gatepost.periodicity import Period
+from gatepost.periodicity import LoopRule, Period
 
 __all__ = [
     "LoopCertificate",
@@ -31,14 +31,6 @@ __all__ = [
     "max_ngram_count",
     "tail_unique_ratio",
 ]
-
-
-class LoopRule(NamedTuple):
-    """What is registered of a loop detector: the last ids searched, periods up to which, and how many have to match."""
-
-    tail_tokens: int
-    max_period_tokens: int
-    min_match_rate: float
 
 
 class LoopFound(NamedTuple):

@@ -8,8 +8,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from gatepost.audit.loops import LoopRule
-from gatepost.audit.tables import STUDY_A
+from gatepost.periodicity import STUDY_A, LoopRule
 
 SHOWN_LOOPS = 20
 

@@ -14,13 +14,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from gatepost.audit.loops import LoopRule, audit_trace
+from gatepost.audit.loops import audit_trace
 from gatepost.audit.row_files import Format, read_batches
 from gatepost.audit.row_model import BATCH_ROWS, MODEL, as_numpy, flat, token_count
 from gatepost.errors import DataError
-
-STUDY_A = LoopRule(tail_tokens=8192, max_period_tokens=2048, min_match_rate=0.99)
-"""The rule that study A registered for its termination gate."""
+from gatepost.periodicity import STUDY_A, LoopRule
 
 RESULTS = pa.schema(
     [

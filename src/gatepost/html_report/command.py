@@ -4,15 +4,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from gatepost import jsonfile
+from gatepost.arguments import FAITHFUL, NOT_ALL, UNFAITHFUL
 from gatepost.errors import GatepostError
 from gatepost.folders import is_archive
 from gatepost.gatefiles import Gates
 from gatepost.html_report.index import entry_of, render_index
 from gatepost.html_report.page import render, report_of
 from gatepost.replay import replay
-
-FAITHFUL, UNFAITHFUL, NOT_ALL = 0, 1, 3
-"""Exit statuses, those of ``gatepost replay``."""
 
 
 def write_page(

@@ -13,10 +13,10 @@ from typing import NamedTuple
 from gatepost import elsewhere, jsonfile, tree
 from gatepost.archive import Archive
 from gatepost.errors import DataError, GatepostError, IntegrityError
-from gatepost.fingerprint import tree_root
 from gatepost.html_report.markup import document, element, escape, paragraph, table
 from gatepost.html_report.model import Table, counted
 from gatepost.html_report.page import STYLE, without_paths
+from gatepost.integrity import verify_bytes
 from gatepost.verdict import JSON
 
 
@@ -90,14 +90,9 @@ def _verified_root(root: Path) -> str:
         away = frozenset()
     with _naming(root / "catalog.json") as path:
         catalog = jsonfile.read(path)
-        listed = {str(entry["path"]): str(entry["sha256"]) for entry in catalog["files"]}
-        if catalog["root"] != tree_root(listed):
-            raise IntegrityError(f"{path}: field root is not what its own entries give")
-    if odd := sorted(found.files.keys() ^ listed.keys()):
-        raise IntegrityError(f"{root / odd[0]}: is {'missing' if odd[0] in listed else 'not in catalog.json'}")
-    for name, sha256 in listed.items():
-        if name not in away and (other := jsonfile.sha256_of(root / name)) != sha256:
-            raise IntegrityError(f"{root / name}: SHA-256 is {other}, catalog.json lists {sha256}")
+        listed = verify_bytes(root, catalog, found, away)
+    if odd := sorted(found.files.keys() - listed.keys()):
+        raise IntegrityError(f"{root / odd[0]}: is not in catalog.json")
     return str(catalog["root"])
 
 

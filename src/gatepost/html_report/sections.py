@@ -7,6 +7,7 @@ from gatepost.html_report.facts import Facts
 from gatepost.html_report.model import Table
 from gatepost.protocol import Protocol
 from gatepost.replay import Replay
+from gatepost.report import cell, unknown
 from gatepost.stats import wilson_lower
 from gatepost.verdict import JSON, Check, Outcome, Verdict
 
@@ -90,32 +91,17 @@ def overview(protocol: Protocol, facts: Sequence[Facts]) -> tuple[Table, ...]:
     for stage in protocol.stages:
         views = [view for one in facts if not one.attempt for view in one.views if view.step.stage == stage.name]
         if views:
-            rows = tuple((entry.name, *(_cell(view.verdict(entry.name)) for view in views)) for entry in stage.gates)
+            rows = tuple(
+                (entry.name, *(cell(view.verdict(entry.name), OUTCOMES) for view in views)) for entry in stage.gates
+            )
             at = (f"at {view.judgement.rung}" if view.judgement.rung else "outcome" for view in views)
             tables.append(Table(f"{stage.name} ({stage.scope}, text {stage.text})", ("Gate", *at), rows))
     return tuple(tables)
 
 
-def _cell(verdict: Verdict | None) -> str:
-    """The outcome, with the counts of the first check that says the same."""
-    if verdict is None:
-        return "not judged"
-    if verdict.elsewhere is not None:
-        return "not judged here"
-    deciding = (check for check in verdict.checks if check.outcome is verdict.outcome and check.k is not None)
-    counts = next((f" {check.k}/{check.n}" for check in deciding), "")
-    return f"{OUTCOMES[verdict.outcome]}{counts}"
-
-
 def unknowns(replay: Replay, facts: Sequence[Facts]) -> tuple[str, ...]:
     """Why something is inconclusive, once for all the caps at which it says the same; and what was not judged here."""
-    caps: dict[tuple[str, str, str], list[str]] = {}
-    for one in facts:
-        for view in one.views:
-            for verdict in view.judgement.verdicts:
-                for check in verdict.checks:
-                    if check.outcome is Outcome.INCONCLUSIVE:
-                        caps.setdefault((one.name, verdict.gate, str(check)), []).append(view.judgement.rung or "")
+    caps = unknown((one.name, view.judgement) for one in facts for view in one.views)
     lines = []
     for (name, gate, said), rungs in caps.items():
         at = f" at {', '.join(rungs)}" if len(rungs) > 1 else ""
