@@ -30,8 +30,9 @@ from gatepost.journal import Clock, time_of
 NAME = ".lock"
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _MAX_BYTES = 4096
-_TRIES, _PAUSE_SECONDS = 5, 0.02
-"""Whoever asks for the state holds the lock for an instant."""
+_TRIES, _PAUSE_SECONDS, _LOOKERS_SECONDS = 5, 0.02, 10.0
+"""A run that takes over holds the lock for an instant before it has it for good. Whoever looks shares it for one, and is
+waited for so long: any number of them stop no run."""
 
 
 class State(enum.Enum):
@@ -95,7 +96,8 @@ def hold(root: Path, clock: Clock) -> Iterator[None]:
 
 def _take(mine: Path, path: Path) -> None:
     """Give a file that is locked already its name, in the place of one that a killed run left."""
-    for left in reversed(range(_TRIES)):
+    tries, until = _TRIES, time.monotonic() + _LOOKERS_SECONDS
+    while tries:
         try:
             os.link(mine, path)
             return
@@ -110,8 +112,9 @@ def _take(mine: Path, path: Path) -> None:
                     raise OrderError(f"{path.parent}: {_unknown(holder, path)}")
                 mine.rename(path)
                 return
-        if left:
-            time.sleep(_PAUSE_SECONDS)
+        with _locked(path, fcntl.LOCK_SH) as (shared, _):
+            tries -= not shared or time.monotonic() > until
+        time.sleep(_PAUSE_SECONDS)
     who = f": {_read(path)}" if path.exists() else ""
     raise OrderError(f"{path.parent}: another live run holds this archive{who}; one step runs at a time")
 
