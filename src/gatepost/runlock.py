@@ -31,8 +31,8 @@ NAME = ".lock"
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _MAX_BYTES = 4096
 _TRIES, _PAUSE_SECONDS, _LOOKERS_SECONDS = 5, 0.02, 10.0
-"""A run that takes over holds the lock for an instant before it has it for good. Whoever looks shares it for one, and is
-waited for so long: any number of them stop no run."""
+"""A run that takes over holds the lock for an instant before it has it for good. Whoever looks shares it for one, and
+is waited for so long: any number of them stop no run."""
 
 
 class State(enum.Enum):
